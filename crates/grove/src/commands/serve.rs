@@ -10,13 +10,13 @@ use grove_core::{ChatId, ProviderId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
-use grove_host::server::HostServer;
+use grove_host::server::{HostServer, Token};
 use grove_host::{
     ClientStorageRegister, Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, HostStopped, Limits, recover,
 };
 use grove_layer::{HistorySource, SessionHub, SessionSources};
 use grove_work::Roots;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Failure, print_line, print_page_url};
 use crate::agents::backends::{Backends, ConfiguredAgentFinder};
@@ -42,11 +42,6 @@ const REGISTER: &str = "entrusted.jsonl";
 /// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The stack of each worker thread.
-///
-/// Requests are deeply nested futures, which need several times the stack without optimisation.
-const WORKER_STACK_BYTES: usize = 8 << 20;
-
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, args)?;
     if args.detached {
@@ -55,60 +50,23 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     }
     log_to_stderr();
     open_files::raise_limit();
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().thread_stack_size(WORKER_STACK_BYTES).build().context("no runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(serve(common, &settings, args))
 }
 
 async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
-    let mut hangup = signal(SignalKind::hangup()).context("cannot handle SIGHUP")?;
-    let on_terminal = std::io::stdin().is_terminal();
-
+    let mut signals = HostSignals::listen()?;
     let folder = DataFolder::take(&settings.data_dir.value)?;
     let listeners = HostListeners::begin(settings, &folder).await?;
     let found = listeners.find()?;
     let address = found.local;
-    let stores = stores::open(settings)?.with_register(register(&folder).await?);
-    let env = Env { stores, ..Env::in_memory() };
-    let token = folder.token(env.random.as_ref())?;
-
-    let mut config = config(settings);
-    let private = config.folders.roots.private.clone();
-    let backends = Arc::new(Backends::new(settings, args.log_agent_frames.clone(), private)?);
-    if let Some(file) = &args.log_frames {
-        let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
-        config.frame_log = Some(log);
-    }
-    let frame_log = config.frame_log.clone();
-    let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
-    let recovered = recover(contents, &env.stores, &config.limits).await?;
-    for damage in &recovered.damage {
-        tracing::warn!("damage found: {damage}");
-    }
-    damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
-    backends.sweep(&running_chats(recovered.state())).await;
-    let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
-    backends.attend(&host);
-    host.set_storage_check(folder.check());
+    let StartedHost { host, backends, frame_log, token } = start(settings, args, &folder).await?;
     let storage_lost = tokio::spawn(watch_storage(host.clone(), folder.deletion_check()));
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
-    let trust = Arc::new(TrustedFolders::of(folder.path()));
-    host.set_trust(trust.clone());
-    let history = show_history(&host, &folder, settings);
     let this_host = grove_client::Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()));
-    let this_host = this_host.context("the host cannot reach itself")?;
-    let sources = SessionSources {
-        this_host,
-        hosts: Arc::new(HostsFile::of(folder.path())),
-        history,
-        memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),
-        trust: Some(trust),
-    };
-    host.set_session_hub(Arc::new(SessionHub::new(sources)));
+    set_session_sources(&host, &folder, settings, this_host.context("the host cannot reach itself")?);
     let serving = listeners.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {
         Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
@@ -136,55 +94,152 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
             None => std::future::pending().await,
         }
     };
-    let hung_up = async {
-        while hangup.recv().await.is_some() {
-            // Either the terminal is gone, or the configuration has changed.
-            if on_terminal && !std::io::stdin().is_terminal() {
-                break;
-            }
-            match Settings::load(common, args) {
-                Ok(settings) => backends.reread(&settings, &host).await?,
-                Err(error) => tracing::warn!("cannot read the configuration again: {error:#}"),
-            }
+    let reread = async || match Settings::load(common, args) {
+        Ok(settings) => backends.reread(&settings, &host).await,
+        Err(error) => {
+            tracing::warn!("cannot read the configuration again: {error:#}");
+            Ok(())
         }
-        Ok::<(), HostStopped>(())
     };
-    let mut lost = None;
-    tokio::select! {
-        Ok(reason) = storage_lost => lost = Some(reason),
-        _ = hung_up => tracing::info!("stopping: the terminal is gone"),
-        _ = terminate.recv() => tracing::info!("stopping: running turns get a few seconds"),
-        _ = interrupt.recv() => tracing::info!("stopping: running turns get a few seconds"),
-        _ = idle => {
-            tracing::info!("stopping: the host was not used for a while (idle-exit)");
-            // Commands that look for a host from now on start another one.
-            folder.retract();
-        }
+    let reason = tokio::select! {
+        Ok(reason) = storage_lost => StopReason::StorageLost(reason),
+        reason = signals.stop(reread) => reason,
+        _ = idle => StopReason::Idle,
+    };
+    reason.log();
+    if matches!(reason, StopReason::Idle) {
+        // Commands that look for a host from now on start another one.
+        folder.retract();
     }
-    let orderly = async {
-        match &lost {
-            Some(reason) => {
-                tracing::error!("stopping: {reason}");
-                host.stop_without_storage().await;
-            }
-            None => host.stop().await,
-        }
-        tokio::time::timeout(FAREWELL, serving.drained()).await.ok();
-    };
     tokio::select! {
-        () = orderly => {}
+        () = stop(&host, &serving, &reason) => {}
         // A second Ctrl-C stops at once.
-        _ = interrupt.recv() => tracing::warn!("stopped at once"),
+        _ = signals.interrupt.recv() => tracing::warn!("stopped at once"),
     }
     folder.retract();
     if let Some(log) = frame_log {
         tokio::time::timeout(FAREWELL, log.written()).await.ok();
     }
     tokio::time::timeout(FAREWELL, backends.captured()).await.ok();
-    match lost {
-        Some(reason) => Err(anyhow::anyhow!("{reason}: start the host again").into()),
-        None => Ok(()),
+    match reason {
+        StopReason::StorageLost(reason) => Err(anyhow::anyhow!("{reason}: start the host again").into()),
+        StopReason::Idle | StopReason::Signal | StopReason::TerminalGone => Ok(()),
     }
+}
+
+/// A host on its data folder, before it listens.
+struct StartedHost {
+    host: Host,
+    backends: Arc<Backends>,
+    frame_log: Option<FrameLog>,
+    token: Token,
+}
+
+/// Recovers the state from the data folder, and starts the host with its agents.
+async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Result<StartedHost, Failure> {
+    let stores = stores::open(settings)?.with_register(register(folder).await?);
+    let env = Env { stores, ..Env::in_memory() };
+    let token = folder.token(env.random.as_ref())?;
+    let mut config = config(settings);
+    let private = config.folders.roots.private.clone();
+    let backends = Arc::new(Backends::new(settings, args.log_agent_frames.clone(), private)?);
+    if let Some(file) = &args.log_frames {
+        let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
+        config.frame_log = Some(log);
+    }
+    let frame_log = config.frame_log.clone();
+    let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
+    let recovered = recover(contents, &env.stores, &config.limits).await?;
+    for damage in &recovered.damage {
+        tracing::warn!("damage found: {damage}");
+    }
+    damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
+    backends.sweep(&running_chats(recovered.state())).await;
+    let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
+    backends.attend(&host);
+    host.set_storage_check(folder.check());
+    Ok(StartedHost { host, backends, frame_log, token })
+}
+
+/// Gives the host its trusted folders, other tools' sessions, and the hub that lists the sessions of all sources.
+fn set_session_sources(host: &Host, folder: &DataFolder, settings: &Settings, this_host: grove_client::Endpoint) {
+    let trust = Arc::new(TrustedFolders::of(folder.path()));
+    host.set_trust(trust.clone());
+    let sources = SessionSources {
+        this_host,
+        hosts: Arc::new(HostsFile::of(folder.path())),
+        history: show_history(host, folder, settings),
+        memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),
+        trust: Some(trust),
+    };
+    host.set_session_hub(Arc::new(SessionHub::new(sources)));
+}
+
+/// The signals that a host handles.
+struct HostSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    is_on_terminal: bool,
+}
+
+impl HostSignals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot handle SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot handle SIGINT")?,
+            hangup: signal(SignalKind::hangup()).context("cannot handle SIGHUP")?,
+            is_on_terminal: std::io::stdin().is_terminal(),
+        })
+    }
+
+    /// Waits for a signal to stop. On SIGHUP the configuration is read again, unless the terminal is gone.
+    async fn stop(&mut self, reread: impl AsyncFn() -> Result<(), HostStopped>) -> StopReason {
+        let hung_up = async {
+            while self.hangup.recv().await.is_some() {
+                if self.is_on_terminal && !std::io::stdin().is_terminal() {
+                    break;
+                }
+                if reread().await.is_err() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            () = hung_up => StopReason::TerminalGone,
+            _ = self.terminate.recv() => StopReason::Signal,
+            _ = self.interrupt.recv() => StopReason::Signal,
+        }
+    }
+}
+
+/// The reason why a host stops.
+enum StopReason {
+    /// Its data folder was deleted; this says how.
+    StorageLost(String),
+    TerminalGone,
+    Signal,
+    Idle,
+}
+
+impl StopReason {
+    fn log(&self) {
+        match self {
+            StopReason::StorageLost(reason) => tracing::error!("stopping: {reason}"),
+            StopReason::TerminalGone => tracing::info!("stopping: the terminal is gone"),
+            StopReason::Signal => tracing::info!("stopping: running turns get a few seconds"),
+            StopReason::Idle => tracing::info!("stopping: the host was not used for a while (idle-exit)"),
+        }
+    }
+}
+
+/// Stops the host, and waits for a while until its connections are closed.
+async fn stop(host: &Host, serving: &HostServer, reason: &StopReason) {
+    match reason {
+        StopReason::StorageLost(_) => host.stop_without_storage().await,
+        StopReason::TerminalGone | StopReason::Signal | StopReason::Idle => host.stop().await,
+    }
+    tokio::time::timeout(FAREWELL, serving.drained()).await.ok();
 }
 
 /// The pause between checks of the storage.

@@ -1,4 +1,4 @@
-//! `grove copilot` on a port: its access control.
+//! `grove copilot` on a port: its access control. The methods of an SDK, on the host's own port.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 use grove_testkit::PATIENCE;
+use grove_wire::copilot::methods::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Background, TestHome};
@@ -92,4 +93,108 @@ fn a_connection_token_that_cannot_be_sent_is_refused_with_a_reason() {
     let ran = command.arg(background.0.data()).env("COPILOT_CONNECTION_TOKEN", "line\nbreak").output().unwrap();
     let said = String::from_utf8(ran.stderr).unwrap();
     assert!(!ran.status.success() && said.contains("COPILOT_CONNECTION_TOKEN"), "{said}");
+}
+
+/// A client of an SDK.
+struct Sdk {
+    stream: BufReader<TcpStream>,
+    calls: u64,
+}
+
+impl Sdk {
+    fn connect(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream: BufReader::new(stream), calls: 0 }
+    }
+
+    /// The answer to a request. Notifications before it are skipped.
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        self.stream.get_mut().write_all(frame(self.calls, method, params).as_bytes()).unwrap();
+        loop {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                let read = self.stream.read_line(&mut head).unwrap();
+                assert!(read > 0, "{method}: the host closed the connection");
+            }
+            let length = head.trim().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+            let mut body = vec![0; length];
+            self.stream.read_exact(&mut body).unwrap();
+            let message: Value = serde_json::from_slice(&body).unwrap();
+            if message["id"] == self.calls && message["method"].is_null() {
+                return message;
+            }
+        }
+    }
+}
+
+/// The valid params of a method for a session.
+fn params_of(method: Method, session: &str) -> Value {
+    let mode = match method {
+        Method::SessionSend => "enqueue",
+        Method::HistoryRewind => "conversation",
+        _ => "interactive",
+    };
+    let result = match method {
+        Method::PermissionsHandlePending => json!({"kind": "approved"}),
+        _ => json!("done"),
+    };
+    let source = if method == Method::WorkspaceRenamePath { "notes.md" } else { "user" };
+    json!({
+        "sessionId": session, "model": "scripted", "modelId": "scripted", "prompt": "hello", "mode": mode, "name": "Named",
+        "reasoningEffort": "high", "content": "text", "path": "notes.md", "source": source, "destination": "renamed.md",
+        "number": 1, "eventType": "assistant.message", "handle": "h", "eventId": "none", "enabled": false, "scope": "session",
+        "workingDirectory": "/tmp", "requestId": "none", "result": result, "response": {"answer": "yes"},
+    })
+}
+
+/// The stack of each worker thread in this test: half of the default, which leaves a margin.
+const HALF_STACK: &str = "1048576";
+
+#[test]
+fn every_method_is_answered_with_small_stacks_even_without_optimisation() {
+    let place = TestHome::new();
+    let mut command = place.serve_command(&["--copilot-listen", "127.0.0.1:0"]);
+    command.env("RUST_MIN_STACK", HALF_STACK);
+    let host = place.start(command);
+    let endpoint = std::fs::read_to_string(place.data().join("host.json")).unwrap();
+    let endpoint: Value = serde_json::from_str(&endpoint).unwrap();
+    let mut sdk = Sdk::connect(endpoint["copilot"].as_str().unwrap());
+    assert!(sdk.call("connect", json!({ "token": host.token }))["result"].is_object());
+    let created = sdk.call("session.create", json!({"sessionId": "s", "model": "scripted"}));
+    assert_eq!(created["result"]["sessionId"], "s", "{created}");
+    let mut answered = 0;
+    for method in Method::ALL {
+        // Those that end the connection's part in the session, or the endpoint, come last.
+        if is_last(*method) {
+            continue;
+        }
+        let answer = sdk.call(method.as_str(), params_of(*method, "s"));
+        let refusal = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(!refusal.contains("Invalid"), "{}: {refusal}", method.as_str());
+        answered += usize::from(answer["error"].is_null());
+    }
+    assert!(answered > 60, "{answered} methods succeeded");
+    for method in Method::ALL.iter().filter(|method| is_last(**method)) {
+        let id = format!("of-{}", method.as_str().replace('.', "-"));
+        let created = sdk.call("session.create", json!({"sessionId": id, "model": "scripted"}));
+        assert_eq!(created["result"]["sessionId"], id.as_str(), "{created}");
+        let answer = sdk.call(method.as_str(), params_of(*method, &id));
+        assert!(answer["error"].is_null(), "{}: {answer}", method.as_str());
+    }
+    assert_eq!(host.connections(), 0, "the host is alive, and clients of an SDK are not counted");
+}
+
+fn is_last(method: Method) -> bool {
+    matches!(
+        method,
+        Method::SessionDetach
+            | Method::SessionDestroy
+            | Method::SessionsClose
+            | Method::SessionSuspend
+            | Method::SessionShutdown
+            | Method::SessionDelete
+            | Method::RuntimeShutdown
+    )
 }

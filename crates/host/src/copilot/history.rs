@@ -34,7 +34,7 @@ impl SessionTranscript {
 }
 
 impl CopilotPeer {
-    pub(super) async fn messages(&self, params: &SessionParams) -> Result<GetMessagesResult, CopilotError> {
+    pub(super) async fn messages(&self, params: SessionParams) -> Result<GetMessagesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         Ok(GetMessagesResult { events: self.told(&session).await?.events().collect() })
     }
@@ -77,7 +77,7 @@ impl CopilotPeer {
         }
     }
 
-    pub(super) async fn tail(&self, params: &SessionParams) -> Result<TailResult, CopilotError> {
+    pub(super) async fn tail(&self, params: SessionParams) -> Result<TailResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let last = self.told(&session).await?.events().last();
         Ok(TailResult { cursor: last.map(|event| event.id.to_string()).unwrap_or_default() })
@@ -130,7 +130,7 @@ impl CopilotPeer {
         }
     }
 
-    pub(super) async fn rewind_points(&self, params: &SessionParams) -> Result<RewindPointsResult, CopilotError> {
+    pub(super) async fn rewind_points(&self, params: SessionParams) -> Result<RewindPointsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let told = self.told(&session).await?;
         let points = told.events().filter_map(rewind_point).collect();

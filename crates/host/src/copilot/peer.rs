@@ -1,4 +1,4 @@
-//! The host's end of one connection: the dispatch of its requests.
+//! The host's end of one connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use grove_core::{ClientId, SessionId, SessionUri};
 use grove_wire::copilot::error;
-use grove_wire::copilot::methods::{self, *};
+use grove_wire::copilot::methods::Method;
 use grove_wire::jsonrpc::{self, CallTable, ErrorObject};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
-use super::permissions::no_locations;
 use crate::connection::{Encode, Outgoing, Queue, QueuedAnswer};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, PublishedState};
-use crate::server::{Admission, TokenId};
+use crate::server::Admission;
 use crate::session::{SessionHandle, ToSession};
 
 /// The host's end of a connection. Clones are the same one.
@@ -118,6 +115,11 @@ impl CopilotPeer {
         &self.0.client
     }
 
+    /// The listener's record of a client that has to authenticate; none for pipes.
+    pub(super) fn client_admission(&self) -> Option<&Admission> {
+        self.0.client_admission.as_ref()
+    }
+
     /// Admits the client: it may send requests, and is notified of created and deleted sessions.
     pub(super) fn admit(&self) {
         self.state().is_in = true;
@@ -173,7 +175,7 @@ impl CopilotPeer {
                 let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
                 Box::pin(async move { Err(CopilotError::Error(error)) })
             }
-            Some(known) => Box::pin(async move { peer.request(known, params.as_deref()).await }),
+            Some(known) => Box::pin(async move { peer.dispatch(known, params.as_deref()).await }),
         };
         let known = Method::named(&method);
         let expected = known.map_or(ANSWER_BYTES, answer_bytes);
@@ -195,146 +197,6 @@ impl CopilotPeer {
             true => self.host().0.env.spawn.spawn(Box::pin(answering)),
             false => answering.await,
         }
-    }
-
-    async fn request(&self, method: Method, params: Option<&RawValue>) -> CopilotResult {
-        if method == Method::Connect {
-            return self.connect(read(method, params)?);
-        }
-        if !self.is_in() {
-            return Err(CopilotError::Error(error::authentication_required()));
-        }
-        match method {
-            // Answered above.
-            Method::Connect => answer(&()),
-            Method::Ping => answer(&PingResult::to(&read(method, params)?, self.host().0.env.clock.now())),
-            Method::StatusGet => answer(&StatusResult::of(env!("CARGO_PKG_VERSION"))),
-            Method::AuthGetStatus => answer(&AuthStatusResult {
-                is_authenticated: true,
-                status_message: Some("Grove's agents bring their own accounts".to_owned()),
-                ..AuthStatusResult::default()
-            }),
-            Method::ModelsList => answer(&ModelsListResult { models: self.models() }),
-            // The program that was started for the client ends next. Its storage is flushed while it is still
-            // connected.
-            Method::RuntimeShutdown => {
-                self.endpoint().shut_down().await;
-                answer(&())
-            }
-            Method::SessionFsSetProvider => answer(&self.set_provider(read(method, params)?).await?),
-            Method::SessionCreate => answer(&Box::pin(self.create(read(method, params)?)).await?),
-            Method::SessionResume => answer(&Box::pin(self.resume(read(method, params)?)).await?),
-            Method::SessionSend => answer(&self.send(read(method, params)?).await?),
-            Method::SessionAbort => answer(&self.abort(read(method, params)?).await?),
-            Method::SessionGetMessages => answer(&self.messages(&read::<SessionParams>(method, params)?).await?),
-            Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose | Method::SessionSuspend => {
-                answer(&self.detach(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::SessionShutdown => {
-                let ShutdownParams { session_id, .. } = read(method, params)?;
-                answer(&self.detach(&SessionParams { session_id }).await?)
-            }
-            Method::SessionDelete => answer(&self.delete(&read::<SessionParams>(method, params)?).await?),
-            Method::SessionList => answer(&self.list(read(method, params)?).await?),
-            Method::SessionGetLastId => answer(&self.last_id().await?),
-            Method::SessionGetMetadata => answer(&self.metadata(&read::<SessionParams>(method, params)?).await?),
-            Method::SessionGetForeground => answer(&self.foreground()),
-            Method::SessionSetForeground => {
-                answer(&self.set_foreground(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::SessionsFork => answer(&self.fork(read(method, params)?).await?),
-            Method::SessionsReadPersistedEvents => {
-                let params = ReadEventsParams { wait_ms: None, include_ephemeral: None, ..read(method, params)? };
-                answer(&self.read_events(params).await?)
-            }
-            Method::NameGet => answer(&self.name(&read::<SessionParams>(method, params)?).await?),
-            Method::NameSet => answer(&self.set_name(read(method, params)?).await?),
-            Method::ModelGetCurrent => answer(&self.model(&read::<SessionParams>(method, params)?).await?),
-            Method::ModelSwitchTo => answer(&self.switch_model(read(method, params)?).await?),
-            Method::ModelList => answer(&SessionModelsResult { list: self.models() }),
-            Method::ModelSetEffort => answer(&self.set_effort(read(method, params)?).await?),
-            Method::ModeGet => answer(&self.mode(&read::<SessionParams>(method, params)?).await?),
-            Method::ModeSet => answer(&self.set_mode(read(method, params)?).await?),
-            Method::OptionsUpdate => answer(&self.update_options(read(method, params)?).await?),
-            Method::MetadataIsProcessing => answer(&self.is_processing(&read::<SessionParams>(method, params)?).await?),
-            Method::PlanRead => answer(&self.plan(&read::<SessionParams>(method, params)?).await?),
-            Method::PlanUpdate => answer(&self.update_plan(read(method, params)?).await?),
-            Method::PlanDelete => answer(&self.delete_plan(&read::<SessionParams>(method, params)?).await?),
-            Method::WorkspaceGet => answer(&self.workspace(&read::<SessionParams>(method, params)?).await?),
-            Method::WorkspaceListFiles => answer(&self.list_files(&read::<SessionParams>(method, params)?).await?),
-            Method::WorkspaceReadFile => answer(&self.read_file(read(method, params)?).await?),
-            Method::WorkspaceCreateFile => answer(&self.create_file(read(method, params)?).await?),
-            Method::WorkspaceStatFile => answer(&self.stat_file(read(method, params)?).await?),
-            Method::WorkspaceRemovePath => answer(&self.remove_path(read(method, params)?).await?),
-            Method::WorkspaceRenamePath => answer(&self.rename_path(read(method, params)?).await?),
-            Method::WorkspaceSaveLargePaste => answer(&self.save_paste(read(method, params)?).await?),
-            Method::WorkspaceListCheckpoints => {
-                answer(&self.list_checkpoints(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::WorkspaceReadCheckpoint => answer(&self.read_checkpoint(read(method, params)?).await?),
-            // Folders exist as soon as they contain something.
-            Method::WorkspaceCreateDirectory => {
-                let CreateDirectoryParams { session_id, path, .. } = read(method, params)?;
-                answer(&self.create_directory(&session_id, &path).await?)
-            }
-            Method::HistoryCompact => answer(&self.compact(read(method, params)?).await?),
-            Method::HistoryTruncate => answer(&self.truncate(read(method, params)?).await?),
-            Method::HistoryRewind => answer(&self.rewind(read(method, params)?).await?),
-            Method::HistoryListRewindPoints => {
-                answer(&self.rewind_points(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::EventLogRead => answer(&self.read_events(read(method, params)?).await?),
-            Method::EventLogTail => answer(&self.tail(&read::<SessionParams>(method, params)?).await?),
-            // All events are sent anyway.
-            Method::EventLogRegisterInterest => {
-                let RegisterInterestParams { event_type, .. } = read(method, params)?;
-                answer(&RegisterInterestResult { handle: event_type })
-            }
-            Method::EventLogReleaseInterest => answer(&Success::YES),
-            Method::PermissionsHandlePending => answer(&self.answer_permission(read(method, params)?).await?),
-            Method::PermissionsPending => {
-                answer(&self.pending_permissions(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::PermissionsConfigure => answer(&self.configure_permissions(read(method, params)?).await?),
-            Method::PermissionsSetApproveAll => answer(&self.set_approve_all(read(method, params)?).await?),
-            Method::PermissionsGetMode => answer(&self.permission_mode(&read::<SessionParams>(method, params)?).await?),
-            Method::PermissionsSetMode => answer(&self.set_permission_mode(read(method, params)?).await?),
-            Method::PermissionsModifyRules => answer(&self.modify_rules(read(method, params)?).await?),
-            // Every client is sent the request, and no other client needs to know that one of them shows it.
-            Method::PermissionsSetRequired | Method::PermissionsNotifyPromptShown => {
-                self.find(&read::<SessionParams>(method, params)?.session_id).await?;
-                answer(&Success::YES)
-            }
-            Method::PermissionsResetApprovals => {
-                answer(&self.reset_approvals(&read::<SessionParams>(method, params)?).await?)
-            }
-            Method::PermissionsListPaths => answer(&self.allowed_paths(&read::<SessionParams>(method, params)?).await?),
-            Method::PermissionsAddPath => answer(&self.allow_path(read(method, params)?).await?),
-            Method::PermissionsSetPrimaryPath => answer(&self.set_primary_path(read(method, params)?).await?),
-            Method::PermissionsIsAllowedPath => answer(&self.is_allowed_path(read(method, params)?).await?),
-            Method::PermissionsIsWorkspacePath => answer(&self.is_workspace_path(read(method, params)?).await?),
-            Method::PermissionsResolveLocation => answer(&self.location(read(method, params)?).await?),
-            Method::PermissionsApplyLocation => answer(&self.apply_location(read(method, params)?).await?),
-            Method::PermissionsAddLocationApproval => Err(no_locations()),
-            Method::PermissionsIsTrusted => answer(&self.is_trusted(&read::<PathParams>(method, params)?)),
-            Method::PermissionsAddTrusted => answer(&self.add_trusted(&read::<PathParams>(method, params)?)?),
-            Method::PermissionsUnrestrictUrls => answer(&self.unrestrict_urls(read(method, params)?).await?),
-            Method::ToolsHandlePending => answer(&self.answer_tool(read(method, params)?).await?),
-            Method::UiHandlePendingUserInput => answer(&self.answer_input(read(method, params)?).await?),
-        }
-    }
-
-    fn connect(&self, params: ConnectParams) -> CopilotResult {
-        // Without an admission record the transport has authenticated the client.
-        if let Some(client_admission) = &self.0.client_admission {
-            if !self.endpoint().opens(params.token.as_deref()) {
-                return Err(CopilotError::Error(error::authentication_failed()));
-            }
-            // A port's own secret counts as the host's token: programs that open ports hold that one.
-            client_admission.admit(TokenId::Host)?;
-        }
-        self.admit();
-        answer(&ConnectResult::of(env!("CARGO_PKG_VERSION")))
     }
 
     /// The session that a request is about, loaded.
@@ -427,12 +289,4 @@ fn takes_time(method: Method) -> bool {
             | Method::WorkspaceListCheckpoints
             | Method::WorkspaceReadCheckpoint
     )
-}
-
-fn read<T: DeserializeOwned>(method: Method, params: Option<&RawValue>) -> Result<T, CopilotError> {
-    methods::params(method.as_str(), params).map_err(CopilotError::Error)
-}
-
-fn answer<R: Serialize>(result: &R) -> CopilotResult {
-    Ok(serde_json::value::to_raw_value(result)?)
 }

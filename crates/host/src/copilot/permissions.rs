@@ -11,7 +11,7 @@ use grove_wire::copilot::methods::*;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 impl CopilotPeer {
-    pub(super) async fn permission_mode(&self, params: &SessionParams) -> Result<PermissionModeResult, CopilotError> {
+    pub(super) async fn permission_mode(&self, params: SessionParams) -> Result<PermissionModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         Ok(PermissionModeResult { mode: self.mode_now(&session).await? })
     }
@@ -81,7 +81,7 @@ impl CopilotPeer {
         self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all }).await
     }
 
-    pub(super) async fn reset_approvals(&self, params: &SessionParams) -> Result<Success, CopilotError> {
+    pub(super) async fn reset_approvals(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.change_permissions(&session, PermissionsChange::Forget).await
     }
@@ -93,7 +93,7 @@ impl CopilotPeer {
         self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all: false }).await
     }
 
-    pub(super) async fn allowed_paths(&self, params: &SessionParams) -> Result<AllowedPaths, CopilotError> {
+    pub(super) async fn allowed_paths(&self, params: SessionParams) -> Result<AllowedPaths, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.look(&session, allowed_paths).await
     }
@@ -142,12 +142,12 @@ impl CopilotPeer {
         Ok(AppliedLocation { location_key, location_type, ..AppliedLocation::default() })
     }
 
-    pub(super) fn is_trusted(&self, params: &PathParams) -> TrustedResult {
+    pub(super) fn is_trusted(&self, params: PathParams) -> TrustedResult {
         let trusted = self.host().trust().is_some_and(|trust| trust.is_trusted(Path::new(&params.path)));
         TrustedResult { trusted }
     }
 
-    pub(super) fn add_trusted(&self, params: &PathParams) -> Result<Success, CopilotError> {
+    pub(super) fn add_trusted(&self, params: PathParams) -> Result<Success, CopilotError> {
         must_be_absolute(&params.path)?;
         match self.host().trust() {
             Some(trust) => trust.trust(Path::new(&params.path)).map_err(CopilotError::Failed)?,

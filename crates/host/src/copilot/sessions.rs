@@ -126,7 +126,7 @@ impl CopilotPeer {
         fs.location(&crate::store::paths::folder(&session.id)).ok()
     }
 
-    pub(super) async fn detach(&self, params: &SessionParams) -> Result<Success, CopilotError> {
+    pub(super) async fn detach(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
         if !self.closed(&id) {
             return Err(CopilotError::Failed(format!("Session not found: {id}")));
@@ -137,7 +137,7 @@ impl CopilotPeer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn delete(&self, params: &SessionParams) -> Result<Success, CopilotError> {
+    pub(super) async fn delete(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
         let found = self.find(&params.session_id).await;
         self.closed(&id);
@@ -177,7 +177,7 @@ impl CopilotPeer {
         Ok(MaybeSession { session_id: last, workspace_path: None })
     }
 
-    pub(super) async fn metadata(&self, params: &SessionParams) -> Result<GetMetadataResult, CopilotError> {
+    pub(super) async fn metadata(&self, params: SessionParams) -> Result<GetMetadataResult, CopilotError> {
         let session = self.rows().await?.into_iter().find(|row| row.session_id == params.session_id);
         Ok(GetMetadataResult { session })
     }
@@ -187,7 +187,7 @@ impl CopilotPeer {
         MaybeSession { session_id: session.map(|session| session.to_string()), workspace_path: None }
     }
 
-    pub(super) async fn set_foreground(&self, params: &SessionParams) -> Result<Success, CopilotError> {
+    pub(super) async fn set_foreground(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let before = self.endpoint().state().foreground.replace(session.id.clone());
         let told = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
@@ -201,7 +201,7 @@ impl CopilotPeer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn name(&self, params: &SessionParams) -> Result<NameGetResult, CopilotError> {
+    pub(super) async fn name(&self, params: SessionParams) -> Result<NameGetResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let title = self.look(&session, |session| session.title.clone()).await?;
         Ok(NameGetResult { name: Some(title).filter(|title| title != Session::UNTITLED).into() })
@@ -212,7 +212,7 @@ impl CopilotPeer {
         self.carry_out(&session, Command::ChangeTitle(params.name)).await
     }
 
-    pub(super) async fn model(&self, params: &SessionParams) -> Result<CurrentModel, CopilotError> {
+    pub(super) async fn model(&self, params: SessionParams) -> Result<CurrentModel, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
         Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
@@ -262,7 +262,7 @@ impl CopilotPeer {
         }
     }
 
-    pub(super) async fn mode(&self, params: &SessionParams) -> Result<String, CopilotError> {
+    pub(super) async fn mode(&self, params: SessionParams) -> Result<String, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let set = self.look(&session, |session| {
             let values = session.config.as_ref().map(|config| &config.values);
@@ -289,7 +289,7 @@ impl CopilotPeer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn is_processing(&self, params: &SessionParams) -> Result<IsProcessingResult, CopilotError> {
+    pub(super) async fn is_processing(&self, params: SessionParams) -> Result<IsProcessingResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let busy = |session: &Session| session.main_chat().is_some_and(|chat| chat.active.is_some());
         Ok(IsProcessingResult { processing: self.look(&session, busy).await? })

@@ -61,7 +61,7 @@ impl CopilotPeer {
 
     pub(super) async fn pending_permissions(
         &self,
-        params: &SessionParams,
+        params: SessionParams,
     ) -> Result<PendingPermissionsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let items = self.look(&session, |session| {

@@ -11,7 +11,7 @@ use crate::session::{WorkspaceAnswer, WorkspaceRequest};
 const MAX_FILE_BYTES: usize = 8 << 20;
 
 impl CopilotPeer {
-    pub(super) async fn plan(&self, params: &SessionParams) -> Result<PlanReadResult, CopilotError> {
+    pub(super) async fn plan(&self, params: SessionParams) -> Result<PlanReadResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Plan(content) = self.ask_workspace(&session, WorkspaceRequest::Plan).await? else {
             return Err(unexpected());
@@ -25,12 +25,12 @@ impl CopilotPeer {
         self.ask_workspace(&session, WorkspaceRequest::SetPlan(Some(params.content))).await.map(|_| ())
     }
 
-    pub(super) async fn delete_plan(&self, params: &SessionParams) -> Result<(), CopilotError> {
+    pub(super) async fn delete_plan(&self, params: SessionParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.ask_workspace(&session, WorkspaceRequest::SetPlan(None)).await.map(|_| ())
     }
 
-    pub(super) async fn workspace(&self, params: &SessionParams) -> Result<WorkspaceResult, CopilotError> {
+    pub(super) async fn workspace(&self, params: SessionParams) -> Result<WorkspaceResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Manifest { manifest, path } =
             self.ask_workspace(&session, WorkspaceRequest::Manifest).await?
@@ -54,7 +54,7 @@ impl CopilotPeer {
         Ok(WorkspaceResult { workspace: Some(workspace).into(), path: Some(path) })
     }
 
-    pub(super) async fn list_files(&self, params: &SessionParams) -> Result<ListFilesResult, CopilotError> {
+    pub(super) async fn list_files(&self, params: SessionParams) -> Result<ListFilesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Files(listing) =
             self.ask_workspace(&session, WorkspaceRequest::Files(FilesFolder::Files)).await?
@@ -81,9 +81,10 @@ impl CopilotPeer {
     }
 
     /// Validates the name. Folders exist as soon as they contain something, so there is nothing else to do.
-    pub(super) async fn create_directory(&self, session: &str, path: &str) -> Result<(), CopilotError> {
-        self.find(session).await?;
-        grove_fs::RelativeName::parse(path)?;
+    /// Checks the path of a folder. Folders exist as soon as they contain something.
+    pub(super) async fn create_directory(&self, params: CreateDirectoryParams) -> Result<(), CopilotError> {
+        self.find(&params.session_id).await?;
+        grove_fs::RelativeName::parse(&params.path)?;
         Ok(())
     }
 
@@ -151,7 +152,7 @@ impl CopilotPeer {
         Ok(SaveLargePasteResult { saved: Some(saved).into() })
     }
 
-    pub(super) async fn list_checkpoints(&self, params: &SessionParams) -> Result<ListCheckpointsResult, CopilotError> {
+    pub(super) async fn list_checkpoints(&self, params: SessionParams) -> Result<ListCheckpointsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let WorkspaceAnswer::Checkpoints(checkpoints) =
             self.ask_workspace(&session, WorkspaceRequest::Checkpoints).await?
