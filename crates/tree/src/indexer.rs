@@ -1,19 +1,22 @@
 //! Reads a log's lines, in chunks of any size, and builds its index.
 
+mod scanned;
+
 use std::borrow::Cow;
+use std::thread;
+
+use self::scanned::{ScannedEntry, ScannedLine, ScannedParent, halves, least_bytes, lines, scan_lines};
 
 use crate::damage::DamageKind;
 use crate::error::LogError;
 use crate::fields::{EntryFields, LineFields};
 use crate::header::{FormatVersion, Header, could_become_header, is_type};
 use crate::ids::IdNo;
-use crate::index::{Ending, EntryRecord, Label, LeafMark, LogIndex, NO_TIME, NONE, Owner, Parent, ParsedLog};
+use crate::index::{Ending, EntryRecord, Label, LeafMark, LogIndex, NONE, Owner, Parent, ParsedLog};
 use crate::kind::EntryType;
 use crate::links::TreeLinks;
 use crate::object::JsonObject;
-use crate::role::Role;
 use crate::scan::{Reason, ScanError, Scanner, Shape, lossy, text_of};
-use crate::time::milliseconds;
 
 /// The maximum length of a line. Longer ones are bad lines; the format's other readers cannot hold them either.
 pub const MAX_LINE: usize = 512 << 20;
@@ -83,10 +86,25 @@ impl Indexer {
         self.failed.is_some()
     }
 
-    /// Reads the next bytes of the file.
+    /// Reads the next bytes of the file, in two threads if there are many.
     pub fn feed(&mut self, chunk: &[u8]) {
+        self.feed_in_parts(chunk, least_bytes());
+    }
+
+    /// Reads the next bytes. `least` bytes are worth a second thread.
+    fn feed_in_parts(&mut self, chunk: &[u8], least: usize) {
         let mut rest = chunk;
         while self.failed.is_none() {
+            // Lines before the header, and the end of a line that began in the last chunk, are read one by one.
+            if self.partial.is_empty()
+                && self.too_long == 0
+                && self.parsed.header.is_some()
+                && let Some((first, second)) = halves(rest, least)
+            {
+                self.lines_in_two(first, second);
+                rest = &rest[first.len() + second.len()..];
+                continue;
+            }
             let Some(end) = memchr::memchr(b'\n', rest) else { break };
             let (line, after) = (&rest[..end], &rest[end + 1..]);
             if self.too_long > 0 || self.partial.len() + line.len() > MAX_LINE {
@@ -114,6 +132,53 @@ impl Indexer {
         } else {
             self.partial.extend_from_slice(rest);
         }
+    }
+
+    /// Reads complete lines: the second part is scanned while the first is read.
+    fn lines_in_two(&mut self, first: &[u8], second: &[u8]) {
+        let scanned = thread::scope(|scope| {
+            let scanning = thread::Builder::new().spawn_scoped(scope, || scan_lines(second));
+            self.lines(first);
+            scanning.ok()?.join().ok()
+        });
+        // Without a second thread this one scans them.
+        let Some(scanned) = scanned else { return self.lines(second) };
+        for ScannedLine { line, entry } in scanned {
+            if self.failed.is_some() {
+                return;
+            }
+            match entry {
+                Some(entry) => self.scanned_line(line, &entry),
+                None => self.whole_line(line),
+            }
+        }
+    }
+
+    fn lines(&mut self, bytes: &[u8]) {
+        for line in lines(bytes) {
+            if self.failed.is_some() {
+                return;
+            }
+            self.whole_line(line);
+        }
+    }
+
+    /// Reads a line of any length.
+    fn whole_line(&mut self, line: &[u8]) {
+        if line.len() > MAX_LINE {
+            self.pass_too_long(line.len());
+            self.end_too_long();
+        } else {
+            self.line(line);
+        }
+    }
+
+    fn scanned_line(&mut self, line: &[u8], entry: &ScannedEntry<'_>) {
+        let place = self.begin_line(line);
+        if let Err(error) = self.add(entry, place) {
+            self.failed = Some(error);
+        }
+        self.end_line(line);
     }
 
     /// The index of all bytes read.
@@ -212,8 +277,7 @@ impl Indexer {
 
     /// Reads a line without its line feed.
     pub(crate) fn line(&mut self, line: &[u8]) {
-        self.parsed.lines += 1;
-        let place = LinePosition { line: self.parsed.lines, offset: self.line_offset, length: line.len() };
+        let place = self.begin_line(line);
         let text = match std::str::from_utf8(line) {
             Ok(_) => Cow::Borrowed(line),
             Err(_) => Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes()),
@@ -221,6 +285,15 @@ impl Indexer {
         if let Err(error) = self.fields(&text, place, matches!(text, Cow::Owned(_))) {
             self.failed = Some(error);
         }
+        self.end_line(line);
+    }
+
+    fn begin_line(&mut self, line: &[u8]) -> LinePosition {
+        self.parsed.lines += 1;
+        LinePosition { line: self.parsed.lines, offset: self.line_offset, length: line.len() }
+    }
+
+    fn end_line(&mut self, line: &[u8]) {
         self.parsed.length += line.len() as u64 + 1;
         self.line_offset = self.parsed.length;
     }
@@ -292,45 +365,45 @@ impl Indexer {
             self.report(place, DamageKind::NoId, || "it has no id, so it is not an entry: it is skipped".to_owned());
             return Ok(());
         };
-        let parent = match fields.parent.map(|value| (value, text_of(value))) {
-            None | Some((b"null", _)) => Parent::None,
-            Some((_, None)) => Parent::Invalid,
-            Some((_, Some(parent))) if parent.is_empty() => Parent::None,
-            Some((_, Some(parent))) => Parent::Id(self.parent_id(&parent)?),
+        let scanned = ScannedEntry::of(id, parts);
+        let number = self.add(&scanned, place)?;
+        match (scanned.owner, scanned.kind) {
+            (Owner::Grove, _) if scanned.is_leaf_mark => self.leaf_mark(fields, place)?,
+            (Owner::Grove, _) => {}
+            (Owner::Tree, EntryType::Label) => self.label(fields, number)?,
+            (Owner::Tree, EntryType::SessionInfo) => self.parsed.name = Some(trimmed(fields.name)),
+            (Owner::Tree, EntryType::TitleChange) => self.parsed.name = Some(trimmed(fields.title)),
+            (Owner::Tree, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds an entry, and returns its number.
+    fn add(&mut self, scanned: &ScannedEntry<'_>, place: LinePosition) -> Result<u32, LogError> {
+        let parent = match &scanned.parent {
+            ScannedParent::None => Parent::None,
+            ScannedParent::Invalid => Parent::Invalid,
+            ScannedParent::Id(parent) => Parent::Id(self.parent_id(parent)?),
         };
-        let id = self.intern(&id)?;
+        let id = self.intern(&scanned.id)?;
         let number = u32::try_from(self.parsed.records.len()).map_err(|_| LogError::TooLarge)?;
-        let kind = fields.kind.and_then(text_of).map_or(EntryType::Unknown, |kind| EntryType::named(&kind));
-        let custom_type = fields.custom_type.filter(|_| kind == EntryType::Custom).and_then(text_of);
-        let is_leaf_mark = custom_type.as_deref() == Some(LEAF_MARK.as_bytes());
-        let is_own = custom_type.as_ref().is_some_and(|name| name.starts_with(GROVE_PREFIX.as_bytes()));
         self.parsed.records.push(EntryRecord {
             offset: place.offset,
-            time: fields.timestamp.and_then(milliseconds).unwrap_or(NO_TIME),
+            time: scanned.time,
             length: u32::try_from(place.length).map_err(|_| LogError::TooLarge)?,
             line: u32::try_from(place.line).unwrap_or(u32::MAX),
             id,
             parent,
-            kind,
-            owner: if is_own { Owner::Grove } else { Owner::Tree },
-            is_leaf_mark,
-            role: (kind == EntryType::Message).then(|| Role::of(&parts.message)),
+            kind: scanned.kind,
+            owner: scanned.owner,
+            is_leaf_mark: scanned.is_leaf_mark,
+            role: scanned.role,
         });
         self.parsed.note_entry(number);
-        if is_own {
-            if is_leaf_mark {
-                self.leaf_mark(fields, place)?;
-            }
-            return Ok(());
+        if scanned.owner == Owner::Tree {
+            self.parsed.leaf = LeafMark::LastEntry;
         }
-        self.parsed.leaf = LeafMark::LastEntry;
-        match kind {
-            EntryType::Label => self.label(fields, number)?,
-            EntryType::SessionInfo => self.parsed.name = Some(trimmed(fields.name)),
-            EntryType::TitleChange => self.parsed.name = Some(trimmed(fields.title)),
-            _ => {}
-        }
-        Ok(())
+        Ok(number)
     }
 
     fn label(&mut self, fields: &LineFields<'_>, number: u32) -> Result<(), LogError> {
@@ -399,4 +472,67 @@ struct LinePosition {
 
 fn trimmed(value: Option<&[u8]>) -> String {
     value.and_then(lossy).map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/"}"#;
+
+    /// Lines of every kind, sound and damaged.
+    fn lines_of_every_kind() -> Vec<Vec<u8>> {
+        let text = [
+            r#"{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02","message":{"role":"user","content":"x"}}"#,
+            r#"{"type":"message","id":"\u0062","parentId":"\u0061","message":{"role":"assistant","content":[]}}"#,
+            r#"{"type":"message","id":"c","parentId":7,"timestamp":12,"message":null}"#,
+            r#"{"type":"label","id":"l","parentId":"b","targetId":"a","label":"here"}"#,
+            r#"{"type":"session_info","id":"n","parentId":"l","name":" a name "}"#,
+            r#"{"type":"title_change","id":"t","parentId":"n","title":"another"}"#,
+            r#"{"type":"custom","id":"o","parentId":"t","customType":"grove.note"}"#,
+            r#"{"type":"custom","id":"m","parentId":"t","customType":"grove.leaf","data":{"leafId":"a"}}"#,
+            r#"{"type":"custom","id":"e","parentId":"gone","customType":"theirs"}"#,
+            r#"{"type":"message","id":"a","parentId":"a"}"#,
+            r#"{"type":"message","id":"","parentId":"a"}"#,
+            r#"{"type":"session","version":3,"id":"s"}"#,
+            r#"{"type":"message","id":"cut","par"#,
+            "null",
+            "[1]",
+            "",
+        ];
+        let mut lines: Vec<Vec<u8>> = text.iter().map(|line| line.as_bytes().to_vec()).collect();
+        lines.push(b"{\"type\":\"message\",\"id\":\"f\",\"parentId\":\"a\",\"x\":\"\xff\"}".to_vec());
+        lines
+    }
+
+    fn parsed(bytes: &[u8], chunk: usize, least: usize) -> String {
+        let mut indexer = Indexer::new();
+        bytes.chunks(chunk).for_each(|chunk| indexer.feed_in_parts(chunk, least));
+        format!("{:?}", indexer.finish())
+    }
+
+    #[test]
+    fn two_threads_read_what_one_reads() {
+        let lines = lines_of_every_kind();
+        for seed in 0..60_usize {
+            let mut log = format!("{HEADER}\n").into_bytes();
+            for n in 0..40 {
+                log.extend_from_slice(&lines[(seed * 7 + n * n * (seed % 5 + 1) + n) % lines.len()]);
+                log.push(b'\n');
+            }
+            log.truncate(log.len() - seed % 3);
+            let alone = parsed(&log, log.len(), usize::MAX);
+            for chunk in [log.len(), 1_000, 333] {
+                assert_eq!(parsed(&log, chunk, 0), alone, "{seed}, in chunks of {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_without_header_fails_alike() {
+        let entry = r#"{"type":"message","id":"a","parentId":null}"#;
+        let log = format!("{entry}\n{HEADER}\n{entry}\n{entry}\n");
+        assert_eq!(parsed(log.as_bytes(), log.len(), 0), parsed(log.as_bytes(), log.len(), usize::MAX));
+        assert!(parsed(log.as_bytes(), log.len(), 0).contains("NoHeader"));
+    }
 }
