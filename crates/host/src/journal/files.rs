@@ -341,6 +341,8 @@ struct SegmentWriter {
     folder: PathBuf,
     number: u64,
     file: File,
+    /// The device and the inode of the file.
+    identity: (u64, u64),
     /// The offset of the next batch.
     length: u64,
     /// The end of the zeros in the file.
@@ -361,7 +363,8 @@ impl SegmentWriter {
         let path = segment_path(&folder, number);
         // A failed attempt may have created it.
         let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-        let mut writer = Self { folder, number, file, length: 0, filled: 0, end };
+        let identity = identity(&file.metadata()?);
+        let mut writer = Self { folder, number, file, identity, length: 0, filled: 0, end };
         writer.fill_ahead()?;
         writer.file.sync_all()?;
         // The segment's name must survive a power cut, too.
@@ -373,9 +376,8 @@ impl SegmentWriter {
     /// Fails if the open file has lost its name. A file without a name is gone with the process.
     fn must_be_in_place(&self) -> io::Result<()> {
         let path = segment_path(&self.folder, self.number);
-        let written = self.file.metadata()?;
         match fs::metadata(&path) {
-            Ok(named) if (named.dev(), named.ino()) == (written.dev(), written.ino()) => Ok(()),
+            Ok(named) if identity(&named) == self.identity => Ok(()),
             Ok(_) => Err(io::Error::other(SegmentRemoved(path))),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Err(io::Error::other(SegmentRemoved(path)))
@@ -427,13 +429,13 @@ impl SegmentWriter {
     }
 
     fn append(&mut self, batch: &[u8], sync: SyncMode, segment: u64) -> io::Result<()> {
-        self.must_be_in_place()?;
         if segment != self.number {
+            self.must_be_in_place()?;
             self.file.set_len(self.length)?;
             self.file.sync_data()?;
             *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
         }
-        // Confirmed data must be on a disk under a name, also after the sync.
+        // Confirmed data must be on a disk under a name, after the sync.
         let written = self.write(batch, sync).and_then(|()| self.must_be_in_place());
         if written.is_err() {
             // A partial write must not be read as a record, nor precede the next one.
@@ -455,6 +457,11 @@ impl SegmentWriter {
             SyncMode::Later => Ok(()),
         }
     }
+}
+
+/// The device and the inode, which identify a file under any name.
+fn identity(file: &fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 fn segment_path(folder: &Path, number: u64) -> PathBuf {
