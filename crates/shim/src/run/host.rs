@@ -8,7 +8,7 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
 use crate::ShimError;
-use crate::spool::{Spool, SpoolCursor};
+use crate::spool::{Spool, SpoolPosition};
 use crate::wire::{
     CloseCode, ConnectionClosed, FrameBuffer, FromHost, FromShim, Greeting, Hello, PROTOCOL, SMALL_BYTES, VERSION,
 };
@@ -37,7 +37,7 @@ pub(super) struct HostConnection {
     frames: FrameBuffer,
     out: BytesMut,
     /// The lines before it are buffered or sent.
-    cursor: SpoolCursor,
+    position: SpoolPosition,
     sent_taken: u64,
     sent_end: bool,
 }
@@ -80,10 +80,10 @@ pub(super) async fn accept_host(mut stream: UnixStream) -> Option<PendingHost> {
 }
 
 impl HostConnection {
-    pub(super) fn new(pending_host: PendingHost, limit: usize, cursor: SpoolCursor, taken: u64) -> Self {
+    pub(super) fn new(pending_host: PendingHost, limit: usize, position: SpoolPosition, taken: u64) -> Self {
         let PendingHost { stream, mut frames, .. } = pending_host;
         frames.set_limit(limit);
-        Self { stream, frames, out: BytesMut::new(), cursor, sent_taken: taken, sent_end: false }
+        Self { stream, frames, out: BytesMut::new(), position, sent_taken: taken, sent_end: false }
     }
 
     pub(super) fn say(&mut self, words: &FromShim) {
@@ -96,10 +96,10 @@ impl HostConnection {
             self.say(&FromShim::Taken(taken));
             self.sent_taken = taken;
         }
-        spool.read(&mut self.cursor, &mut self.out, OUT_BYTES)?;
+        spool.read(&mut self.position, &mut self.out, OUT_BYTES)?;
         if let Some(end) = end
             && !self.sent_end
-            && self.cursor.number >= spool.next()
+            && self.position.number >= spool.next()
         {
             self.say(end);
             self.sent_end = true;

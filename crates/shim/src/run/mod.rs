@@ -1,7 +1,8 @@
 //! The shim's process: one task that serves the agent, the host and the timers.
 //!
-//! It reads and writes its files in that task. They are cached in memory unless the disk is slow, and then only this
-//! one agent waits.
+//! Whatever the agent has written by the time the task runs is one read, and one write to the host. A host that falls
+//! behind, or none, makes the task write files as well. They are cached in memory unless the disk is slow, and then
+//! only this one agent waits.
 
 mod agent;
 mod host;
@@ -74,7 +75,7 @@ struct Shim {
     exit: Option<Exited>,
     /// The time at which the agent's stdout is given up.
     stdout_deadline: Option<Instant>,
-    /// The agent's end, once all its output is in the spool. Its number is the next one.
+    /// The agent's end, once all its output is in the spool. Its number is the spool's next one.
     end: Option<AgentEnd>,
     end_acknowledged: bool,
     /// The time at which the disk is tried again.
@@ -149,7 +150,7 @@ impl Shim {
                 _ = read(stderr, &mut complaints, CHUNK_BYTES) => ShimEvent::StderrRead,
                 () = stdin.write() => ShimEvent::Look,
                 exit = ended(exit_task) => ShimEvent::Exited(exit),
-                () = sleep_until(deadline) => ShimEvent::Look,
+                () = pass(deadline) => ShimEvent::Look,
             };
             match event {
                 ShimEvent::HostConnected(pending_host) => self.welcome(pending_host),
@@ -179,13 +180,11 @@ impl Shim {
                 self.stop(EndReason::Abandoned, "its folder is gone, so no host can come", self.limits.grace);
             }
         }
-        self.write(now);
+        self.move_to_files(now);
         self.finish_stdout(now);
-        self.write(now);
         if let Some(exited) = self.exit
             && self.end.is_none()
             && self.agent.stdout.is_none()
-            && !self.spool.is_behind()
         {
             self.end = Some(self.agent_end(exited));
         }
@@ -195,13 +194,21 @@ impl Shim {
                 host.fill(&self.spool, self.taken, end.as_ref()).map_err(ShimError::Io).and_then(|()| host.send());
             self.keep(host, served);
         }
+        self.move_to_files(now);
     }
 
-    /// Writes the agent's output. It is held, and the agent waits, until it can be written.
-    fn write(&mut self, now: Instant) {
-        if self.retry.is_none_or(|retry| now >= retry) {
+    /// Moves the agent's output to files if memory should not hold it. Until that succeeds, the agent waits.
+    fn move_to_files(&mut self, now: Instant) {
+        if !self.must_move() {
+            self.retry = None;
+        } else if self.retry.is_none_or(|retry| now >= retry) {
             self.retry = self.spool.write().err().map(|_| now + RETRY);
         }
+    }
+
+    /// Returns whether memory holds output for too long: more than a host lags behind, or without a host.
+    fn must_move(&self) -> bool {
+        self.spool.is_memory_full() || self.host.is_none() && self.spool.has_recent()
     }
 
     /// After the agent's end, reads its output to the end. That does not come if a process that left the agent's group
@@ -249,8 +256,8 @@ impl Shim {
         self.told || matches!(self.ending, Some((EndReason::Abandoned, _)))
     }
 
-    /// The time of the next check if nothing happens.
-    fn deadline(&self) -> Instant {
+    /// The time of the next check if nothing happens; `None` if only an event can make a difference.
+    fn deadline(&self) -> Option<Instant> {
         let alone = match (&self.host, self.exit) {
             (Some(_), _) => None,
             (None, None) => Some(self.alone_since + self.limits.alone),
@@ -258,15 +265,16 @@ impl Shim {
         };
         let look = self.host.is_none().then_some(self.looked + CHECK_INTERVAL);
         let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + LAST_SEND_TIMEOUT);
+        let mut all = [alone, look, farewell, self.stdout_deadline, self.retry].into_iter().flatten().peekable();
+        all.peek()?;
         // Past times are handled, and wait for something else.
         let now = Instant::now();
-        let all = [alone, look, farewell, self.stdout_deadline, self.retry].into_iter().flatten();
-        all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
+        Some(all.filter(|at| *at > now).min().unwrap_or(now + RETRY))
     }
 
     /// Returns whether there is room for more output of the agent.
     fn may_read(&self) -> bool {
-        self.agent.stdout.is_some() && !self.spool.is_behind() && self.spool.bytes() < self.limits.spool_bytes
+        self.agent.stdout.is_some() && !self.must_move() && self.spool.bytes() < self.limits.spool_bytes
     }
 
     fn said(&mut self, heard: ReadOutcome) {
@@ -317,8 +325,8 @@ impl Shim {
         }
         self.alone_since = Instant::now();
         let from = pending_host.hello.from;
-        let Ok(cursor) = self.spool.cursor(from) else { return };
-        let mut host = HostConnection::new(pending_host, frame_limit(self.limits.line_bytes), cursor, self.taken);
+        let Ok(position) = self.spool.position(from) else { return };
+        let mut host = HostConnection::new(pending_host, frame_limit(self.limits.line_bytes), position, self.taken);
         host.say(&FromShim::Welcome(Welcome {
             agent: self.agent.id,
             taken: self.taken,
@@ -371,6 +379,14 @@ impl Shim {
             FromHost::End { grace } => self.stop(EndReason::Requested, "the host said so", grace),
         }
         Ok(())
+    }
+}
+
+/// Waits for a time, or forever if there is none.
+async fn pass(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
