@@ -28,6 +28,8 @@ use crate::agent::*;
 
 /// The time that an agent's last frames wait to be stored before the shim may forget them.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// The lines, and their bytes, that a shim may keep beyond what it has to. Each acknowledgement wakes the shim.
+const UNACKNOWLEDGED: (u64, usize) = (64, 16 << 10);
 /// The interval at which the output of a running terminal is shown.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
 
@@ -42,12 +44,42 @@ pub(super) struct HandledFrames {
     pub(super) waiting: HashMap<RequestId, PendingAnswer>,
 }
 
+/// The lines that were read and that the shim still keeps.
+#[derive(Debug, Default)]
+struct Unacknowledged {
+    last: u64,
+    acknowledged: u64,
+    /// The bytes of at least these lines.
+    bytes: usize,
+}
+
+impl Unacknowledged {
+    fn add(&mut self, number: u64, bytes: usize) {
+        self.last = number;
+        self.bytes += bytes;
+    }
+
+    fn remove(&mut self, upto: u64) {
+        self.acknowledged = upto;
+        if upto >= self.last {
+            self.bytes = 0;
+        }
+    }
+
+    /// Returns whether the shim should be told which of them it may forget.
+    fn is_large(&self) -> bool {
+        let (lines, bytes) = UNACKNOWLEDGED;
+        self.last.saturating_sub(self.acknowledged) >= lines || self.bytes >= bytes
+    }
+}
+
 /// Reads from one process until its end.
 #[derive(Debug)]
 pub(super) struct ProcessReader {
     pub(super) chat: Arc<AcpChat>,
     pub(super) process: Arc<AgentProcess>,
     shim: ShimReader,
+    unacknowledged: Unacknowledged,
     pub(super) past: HandledFrames,
     /// The tasks that wait for something else.
     pub(super) tasks: JoinSet<CallEffect>,
@@ -94,7 +126,8 @@ enum ReaderExit {
 
 impl ProcessReader {
     pub(super) fn new(chat: Arc<AcpChat>, process: Arc<AgentProcess>, shim: ShimReader, past: HandledFrames) -> Self {
-        Self { chat, process, shim, past, tasks: JoinSet::new(), asking: HashMap::new() }
+        let unacknowledged = Unacknowledged::default();
+        Self { chat, process, shim, unacknowledged, past, tasks: JoinSet::new(), asking: HashMap::new() }
     }
 
     pub(super) async fn run(mut self) {
@@ -110,9 +143,11 @@ impl ProcessReader {
 
     async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> ReaderExit {
         loop {
+            let acknowledges = self.unacknowledged.is_large();
             tokio::select! {
                 heard = self.shim.read() => match heard {
                     Ok(FromAgent::Line { number, line }) => {
+                        self.unacknowledged.add(number, line.len());
                         if self.frame(number, &line).await.is_err() {
                             return ReaderExit::Host;
                         }
@@ -125,8 +160,9 @@ impl ProcessReader {
                         return ReaderExit::Host;
                     }
                 }
-                Ok(()) = settled.changed() => {
+                Ok(()) = settled.changed(), if acknowledges => {
                     let upto = (*settled.borrow_and_update()).min(self.process.with_frames(|frames| frames.handled()));
+                    self.unacknowledged.remove(upto);
                     // If it fails, so does the next read.
                     self.process.agent_connection.shim().acknowledge(upto).await.ok();
                 }
