@@ -10,6 +10,8 @@ use crate::job::{Contestant, Finding, Shape};
 const MOST_GROWTH: f64 = 32.0 * MEBIBYTE;
 /// The maximum 99th percentile of the latency from an agent to a client.
 const MOST_P99_MS: f64 = 100.0;
+/// The maximum processor time of the host and its shims, as a multiple of the relay's.
+const MOST_TIMES_RELAY: f64 = 2.5;
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
 pub(crate) struct Report {
@@ -37,7 +39,7 @@ impl Report {
         found.into_iter().filter_map(|(who, found)| Some((who, found.as_ref()?)))
     }
 
-    fn goals(&self) -> [Goal; 4] {
+    fn goals(&self) -> [Goal; 5] {
         let of = |figure: &dyn Fn(&Finding) -> f64| self.grove.as_ref().map(figure);
         let all = self.shape.messages() as f64;
         [
@@ -53,6 +55,11 @@ impl Report {
                 figure: of(&|it| growth(it) / MEBIBYTE),
             },
             Goal { what: "p99 from agent to client, ms".to_owned(), at_most: MOST_P99_MS, figure: of(&|it| it.p99_ms) },
+            Goal {
+                what: "processor time of host and shims, times the relay's".to_owned(),
+                at_most: MOST_TIMES_RELAY,
+                figure: self.times_relay(),
+            },
         ]
     }
 

@@ -13,7 +13,7 @@ use crate::peers::Peer;
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 /// The log with goals for loading: the speed relative to the fastest peer, and the memory in MiB.
 const LOAD_ENTRIES: usize = 100_000;
-const LOAD_GOAL: f64 = 5.0;
+const LOAD_GOAL: f64 = 6.0;
 const SIDE_LOAD_GOAL: f64 = 50.0;
 const LOAD_MEMORY_GOAL: f64 = 100.0;
 /// The first screen of the large log, in milliseconds and MiB.
@@ -22,6 +22,8 @@ const SIDE_SCREEN_GOAL: f64 = 100.0;
 const SCREEN_MEMORY_GOAL: f64 = 64.0;
 /// The time until an entry is on disk, in milliseconds.
 const APPEND_GOAL: f64 = 10.0;
+/// The time of all appends, as a multiple of the time that the disk alone takes.
+const DISK_GOAL: f64 = 1.5;
 
 const NOTES: &str = "\
 Figures are medians of fresh processes, the contestants taking turns; starting the program is not counted. The files
@@ -146,11 +148,11 @@ impl Report {
             goals.push(at_most(format!("MiB for it {how}"), SCREEN_MEMORY_GOAL, memory));
         }
         let runs = |who| self.append.iter().find(|cell| cell.contestant == who).map(|cell| cell.runs.as_slice());
-        let total = |who| runs(who).and_then(|runs| of(runs, |run| run.total_milliseconds));
+        let total = |runs: &[Appended]| of(runs, |run| run.total_milliseconds);
         let p99 = runs(Contestant::Grove).and_then(|runs| of(runs, |run| run.p99_milliseconds));
         goals.push(at_most("an append until it is on the disk, p99 in milliseconds".to_owned(), APPEND_GOAL, p99));
-        let ratio = total(Contestant::Grove).zip(total(Contestant::Pi15)).map(|(grove, pi)| grove / pi);
-        goals.push(at_most(format!("{APPENDS} appends, times what pi 1.5 takes without syncing"), 1.0, ratio));
+        let ratio = runs(Contestant::Grove).and_then(total).zip(total(&self.disk)).map(|(grove, disk)| grove / disk);
+        goals.push(at_most(format!("{APPENDS} appends, times what the disk alone takes"), DISK_GOAL, ratio));
         goals
     }
 
