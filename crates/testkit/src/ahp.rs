@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::connection::TestConnection;
-use crate::socket::ByteStream;
+use crate::socket::{ByteStream, ConnectionEnd};
 
 /// An envelope, its action not parsed yet.
 pub type Envelope = ActionEnvelope<Value>;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::connection::TestConnection;
-use crate::socket::ByteStream;
+use crate::socket::{ByteStream, ConnectionEnd};
 
 /// An envelope as it arrived.
 pub type Envelope = ActionEnvelope<Box<RawValue>>;

@@ -29,6 +29,10 @@ fn empty() -> Value {
     })
 }
 
+fn uri(path: &str) -> Value {
+    json!({"$mid": 1, "scheme": "file", "path": path})
+}
+
 /// A question and an answer.
 fn answered() -> Value {
     json!({

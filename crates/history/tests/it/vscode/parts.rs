@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn uri(path: &str) -> Value {
-    json!({"$mid": 1, "scheme": "file", "path": path})
-}
-
 #[test]
 fn every_kind_of_part_is_understood_and_any_other_is_kept_raw() {
     let range = json!({"startLineNumber": 1, "startColumn": 1, "endLineNumber": 1, "endColumn": 2});
