@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
-use grove_transcript::{Damage, DamageKind, TranscriptSession, TranscriptTurn};
+use grove_transcript::{Damage, DamageKind, TranscriptSession, TranscriptTurn, TurnParent};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::json_lines::{JsonlReader, JsonlRecord};
 use crate::parent_index::ParentIndex;
-use crate::reader::{Bookmark, ReadOutcome, SessionLocation, TurnSink};
+use crate::reader::{Bookmark, ReadEnd, ReadOutcome, SessionLocation, TurnSink};
 use crate::tail_index::{ParentLookup, ResumePointRecorder, ResumePoints, TailIndex, TailLayout};
 
 /// The state between two turns: everything that a later read needs.
@@ -42,6 +42,11 @@ pub(crate) trait LogFold {
     /// True if records came before the first turn. The turn that includes them cannot be read again without them.
     fn has_preamble(&self) -> bool;
     fn known(&mut self) -> &mut FoldState<Self::ReaderState>;
+    /// The parent of the open turn.
+    fn follows(&self) -> TurnParent;
+    /// True if a line, which is not parsed, may lead back before turn `number`, so that the turn would be abandoned. It
+    /// may say so of other lines too.
+    fn may_go_back(&mut self, line: &[u8], number: u32) -> bool;
     /// The turn of each line, if lines have parents.
     fn chain(&mut self) -> Option<&mut ParentIndex> {
         None
@@ -84,6 +89,8 @@ pub(crate) struct LogOutcome<T> {
     pub known: FoldState<T>,
     pub bookmark: Option<Bookmark>,
     pub steps: Option<ResumePoints>,
+    /// True if the read ended early, and the unread part may abandon turns.
+    pub may_go_back: bool,
 }
 
 impl<T> LogOutcome<T> {
@@ -98,7 +105,8 @@ impl<T> LogOutcome<T> {
             fingerprint: None,
             places: TailLayout::ResumePoints(steps),
         });
-        ReadOutcome { session: finish(self.known), bookmark: self.bookmark, tail_index }
+        let Self { known, bookmark, may_go_back, .. } = self;
+        ReadOutcome { session: finish(known), bookmark, tail_index, may_go_back }
     }
 }
 
@@ -189,8 +197,10 @@ pub(crate) fn read_lines<F: LogFold>(
             LineEffect::StartsTurn(turn) => {
                 if let Some(turn) = turn {
                     trail.told(&turn);
-                    if turns(*turn).is_break() {
-                        return Ok(Some(LogOutcome { known: fold.known().clone(), bookmark: None, steps: None }));
+                    if let ControlFlow::Break(end) = turns(*turn) {
+                        let may_go_back = end == ReadEnd::Searched && goes_back(&mut records, &mut fold)?;
+                        let known = fold.known().clone();
+                        return Ok(Some(LogOutcome { known, bookmark: None, steps: None, may_go_back }));
                     }
                 }
                 fold.known().line = line;
@@ -211,5 +221,33 @@ pub(crate) fn read_lines<F: LogFold>(
     }
     let all = fold.known().session.turns;
     let (bookmark, steps) = trail.finish(end, all);
-    Ok(Some(LogOutcome { known: fold.known().clone(), bookmark, steps }))
+    Ok(Some(LogOutcome { known: fold.known().clone(), bookmark, steps, may_go_back: false }))
+}
+
+/// Searches the unread lines for one that may abandon the newest complete turn.
+fn goes_back<F: LogFold>(records: &mut JsonlReader<impl BufRead>, fold: &mut F) -> io::Result<bool> {
+    let Some(number) = fold.known().session.turns.checked_sub(1) else { return Ok(true) };
+    Ok(!fold.follows().is_previous() || records.any_line(|line| fold.may_go_back(line, number))?)
+}
+
+/// The values of a member in a line that is not parsed, at any depth; `None` for anything but a text.
+pub(crate) fn texts_of<'a>(line: &'a [u8], member: &str) -> impl Iterator<Item = Option<&'a str>> {
+    let length = member.len() + 2;
+    memchr::memmem::find_iter(line, &format!("\"{member}\"")).into_owned().map(move |at| {
+        let value =
+            line[at + length..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+        let end = memchr::memchr2(b'"', b'\\', value).filter(|end| value[*end] == b'"')?;
+        std::str::from_utf8(&value[..end]).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_of_a_member_are_found_without_parsing() {
+        let line = br#"{"p":"a","x":{"p" : "b","q":"p"},"y":"\"p\":\"c\"","p":null,"p":"d\u0065","p":"#;
+        assert_eq!(texts_of(line, "p").collect::<Vec<_>>(), [Some("a"), Some("b"), None, None, None, None]);
+    }
 }

@@ -39,6 +39,16 @@ impl<R: BufRead> JsonlReader<R> {
         Self { lines: LineReader::new(source, MAX_JSON_ITEM, offset, line), torn: None, is_empty: offset == 0 }
     }
 
+    /// Searches the remaining lines, which are not parsed. A line that is too long counts as a hit.
+    pub(crate) fn any_line(&mut self, mut is_it: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
+        while let Some(line) = self.lines.next()? {
+            if line.bytes.is_none_or(&mut is_it) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The next value; `None` at the end.
     pub(crate) fn next(&mut self, damage: &mut Damage) -> io::Result<Option<JsonlRecord>> {
         while let Some(line) = self.lines.next()? {

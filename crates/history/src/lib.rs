@@ -89,7 +89,7 @@ pub use error::HistoryError;
 pub use newest::{NewestTurns, newest};
 pub use platform::{Platform, StoreEnvironment};
 pub use reader::{
-    Bookmark, BufferedSession, FileMark, Hints, HistoryReader, MissingSession, ReadOutcome, SessionLocation,
+    Bookmark, BufferedSession, FileMark, Hints, HistoryReader, MissingSession, ReadEnd, ReadOutcome, SessionLocation,
     SessionPreview, StoreListing, StoreRoot, TurnSink, read_buffered, read_with_turns,
 };
 pub use tail_index::{TailIndex, TailLimit};

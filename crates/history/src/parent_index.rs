@@ -44,6 +44,13 @@ impl ParentIndex {
         }
     }
 
+    /// True if the parent in a line may belong to a turn before `number`, or to none. A missing id is that of a later
+    /// entry, if the read began with the file.
+    pub(crate) fn is_before(&self, parent: Option<&str>, number: u32) -> bool {
+        let Some(parent) = parent.filter(|_| !self.is_partial && self.turns.len() < MAX_ENTRIES) else { return true };
+        self.turns.get(&number_of(parent)).is_some_and(|turn| turn.is_none_or(|turn| turn < number))
+    }
+
     /// The lookups since the last call.
     pub(crate) fn found(&mut self) -> impl Iterator<Item = (u64, Option<u32>)> {
         self.found.drain(..)
@@ -68,4 +75,21 @@ fn number_of(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_before_a_turn_if_it_is_known_there_or_cannot_be_known() {
+        let mut index = ParentIndex::new(false);
+        for (id, turn) in [("start", None), ("a", Some(0)), ("b", Some(1)), ("c", Some(2))] {
+            index.add(id, turn);
+        }
+        let before: Vec<bool> = ["start", "a", "b", "c", "later"].map(|id| index.is_before(Some(id), 1)).into();
+        assert_eq!(before, [true, true, false, false, false]);
+        assert!(index.is_before(None, 1), "the beginning of a conversation");
+        assert!(ParentIndex::new(true).is_before(Some("later"), 1), "earlier entries were not read");
+    }
 }

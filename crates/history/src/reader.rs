@@ -53,7 +53,7 @@ pub trait HistoryReader: Debug + Send + Sync {
         self.read_until(location, from, &mut every(turns))
     }
 
-    /// The same up to the turn at which `turns` breaks. Nothing after it is read, unless the format is replayed as a
+    /// The same up to the turn at which `turns` breaks. Nothing after it is parsed, unless the format is replayed as a
     /// whole. The session then counts the turns up to there, and the outcome may have neither bookmark nor tail index.
     fn read_until(
         &self,
@@ -64,10 +64,19 @@ pub trait HistoryReader: Debug + Send + Sync {
 }
 
 /// The receiver of a session's turns. It breaks to end the read.
-pub type TurnSink<'a> = dyn FnMut(TranscriptTurn) -> ControlFlow<()> + 'a;
+pub type TurnSink<'a> = dyn FnMut(TranscriptTurn) -> ControlFlow<ReadEnd> + 'a;
+
+/// The end of a read before the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadEnd {
+    /// Nothing more is read.
+    AtTurn,
+    /// The rest of a log is searched for lines that may abandon turns: see [`ReadOutcome::may_go_back`].
+    Searched,
+}
 
 /// A sink that takes every turn.
-pub(crate) fn every(turns: &mut dyn FnMut(TranscriptTurn)) -> impl FnMut(TranscriptTurn) -> ControlFlow<()> {
+pub(crate) fn every(turns: &mut dyn FnMut(TranscriptTurn)) -> impl FnMut(TranscriptTurn) -> ControlFlow<ReadEnd> {
     |turn| {
         turns(turn);
         ControlFlow::Continue(())
@@ -255,6 +264,8 @@ pub struct ReadOutcome {
     pub bookmark: Option<Bookmark>,
     /// The positions of its newest turns, if the read found them.
     pub tail_index: Option<TailIndex>,
+    /// True if the read ended early, and the unread part may abandon turns.
+    pub may_go_back: bool,
 }
 
 /// The position for reading on: the start of the newest turn, which may have grown.
@@ -293,7 +304,7 @@ pub fn read_buffered(location: &SessionLocation) -> Result<BufferedSession, Hist
     let reading = reader_of(location.source).read_until(location, None, &mut |turn| {
         follows.push(turn.follows);
         kept = turns.push(turn);
-        if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(ReadEnd::AtTurn) }
     })?;
     kept.map_err(|error| HistoryError::Buffer { path: location.path.clone(), error })?;
     Ok(BufferedSession { session: reading.session, turns, path: path_of(&follows) })

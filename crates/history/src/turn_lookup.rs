@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
-use grove_transcript::{TranscriptTurn, path_of};
+use grove_transcript::{TranscriptSource, TranscriptTurn, path_of};
 
 use crate::error::HistoryError;
-use crate::reader::{HistoryReader, SessionLocation};
+use crate::reader::{HistoryReader, ReadEnd, SessionLocation};
 use crate::reader_of;
 
 /// The turns that have numbers.
@@ -29,8 +29,9 @@ pub enum TurnLookup {
 
 /// Finds the turn with a number, which counts from 1.
 ///
-/// The file is read up to that turn. There are two exceptions: a format in which later bytes change earlier turns is
-/// replayed as a whole; and where a later turn can abandon this one, the active branch is known only at the end.
+/// The file is parsed up to that turn. There are two exceptions: a format in which later bytes change earlier turns is
+/// replayed as a whole; and where a later turn may abandon this one, the active branch is known only at the end. The
+/// rest of a log with branches is searched for such a turn.
 pub fn find_turn(
     location: &SessionLocation,
     number: NonZeroU32,
@@ -38,29 +39,37 @@ pub fn find_turn(
 ) -> Result<TurnLookup, HistoryError> {
     let reader = reader_of(location.source);
     let number = usize::try_from(number.get()).unwrap_or(usize::MAX);
-    if branches == Branches::Active && location.source.has_branches() {
-        on_active_branch(reader, location, number)
-    } else {
-        first_turns(reader, location, number)
+    if branches == Branches::All || !location.source.has_branches() {
+        return Ok(first_turns(reader, location, number, ReadEnd::AtTurn)?.0);
     }
+    // Its log is replayed as a whole: a first look would save nothing.
+    if location.source != TranscriptSource::Gemini
+        && let (lookup, false) = first_turns(reader, location, number, ReadEnd::Searched)?
+    {
+        return Ok(lookup);
+    }
+    on_active_branch(reader, location, number)
 }
 
-/// Reads up to the turn.
+/// Reads up to the turn. Returns whether a turn is abandoned, or may be by the rest of the file.
 fn first_turns(
     reader: &dyn HistoryReader,
     location: &SessionLocation,
     number: usize,
-) -> Result<TurnLookup, HistoryError> {
-    let (mut turns, mut found) = (0, None);
-    reader.read_until(location, None, &mut |turn| {
+    end: ReadEnd,
+) -> Result<(TurnLookup, bool), HistoryError> {
+    let (mut turns, mut found, mut has_branches) = (0, None, false);
+    let read = reader.read_until(location, None, &mut |turn| {
         turns += 1;
+        has_branches |= !turn.follows.is_previous();
         if turns < number {
             return ControlFlow::Continue(());
         }
         found = Some(turn);
-        ControlFlow::Break(())
+        ControlFlow::Break(end)
     })?;
-    Ok(found.map_or(TurnLookup::Missing { turns }, |turn| TurnLookup::Found(Box::new(turn))))
+    let lookup = found.map_or(TurnLookup::Missing { turns }, |turn| TurnLookup::Found(Box::new(turn)));
+    Ok((lookup, has_branches || read.may_go_back))
 }
 
 /// Reads everything, and keeps only the turns at this place of any branch.

@@ -217,7 +217,7 @@ impl Catalog {
                 report.continued += usize::from(done.continued);
                 match done.reading {
                     Ok(reading) => {
-                        let ReadOutcome { session, bookmark, tail_index } = reading;
+                        let ReadOutcome { session, bookmark, tail_index, .. } = reading;
                         let CollectedChanges { changes, before } = done.changes;
                         let place = session.workspace.folders.first().filter(|place| place.host.is_none());
                         let changes = changes.below(place.and_then(|place| place.path.as_deref()));

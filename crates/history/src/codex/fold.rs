@@ -34,6 +34,8 @@ const CONTEXT: &[&str] = &[
 ];
 /// Records of the program's state, repeated with each turn.
 const STATES: &[&str] = &["thread_settings_applied", "mcp_startup_complete", "shutdown_complete"];
+/// The event that abandons the newest turns.
+const ROLLED_BACK: &str = "thread_rolled_back";
 /// Display items that repeat a model item.
 const SHOWN: &[&str] = &["UserMessage", "AgentMessage", "Reasoning"];
 
@@ -130,6 +132,14 @@ impl append_log::LogFold for TurnFold {
 
     fn end(&mut self) -> Option<TranscriptTurn> {
         self.end_turn()
+    }
+
+    fn follows(&self) -> TurnParent {
+        self.current.as_ref().map_or(TurnParent::Previous, |draft| draft.turn.follows)
+    }
+
+    fn may_go_back(&mut self, line: &[u8], _: u32) -> bool {
+        memchr::memmem::find(line, ROLLED_BACK.as_bytes()).is_some()
     }
 
     fn has_preamble(&self) -> bool {
@@ -451,11 +461,11 @@ impl TurnFold {
                 draft.fail("agentFailed", message.clone());
                 self.notice("error", message, body);
             }
-            "thread_rolled_back" => {
+            ROLLED_BACK => {
                 let count = body.unsigned("num_turns").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
                 let path = &mut self.known.own.path;
                 path.truncate(path.len().saturating_sub(count));
-                self.notice("thread_rolled_back", String::new(), body);
+                self.notice(ROLLED_BACK, String::new(), body);
             }
             "thread_name_updated" => {
                 self.known.own.title =

@@ -91,11 +91,11 @@ fn read_packed(file: File, id: &str, turns: &mut TurnSink<'_>) -> io::Result<Log
     let source = TruncatedReader { source: unpacked, error: &mut broken };
     let mut source = Some(BufReader::with_capacity(BUFFER, source));
     let once = |_| source.take().ok_or_else(|| io::Error::other("it is read once"));
-    let mut known = append_log::read(once, |known| begin(known, id), None, turns)?.known;
+    let LogOutcome { mut known, may_go_back, .. } = append_log::read(once, |known| begin(known, id), None, turns)?;
     if let Some(what) = broken {
         known.session.damage.add(DamageKind::TornTail, DamageLocation { what, ..DamageLocation::default() });
     }
-    Ok(LogOutcome { known, bookmark: None, steps: None })
+    Ok(LogOutcome { known, bookmark: None, steps: None, may_go_back })
 }
 
 /// A source that ends at the first error, and keeps the error.

@@ -149,7 +149,7 @@ fn read_events(
             if let Some(turn) = turn {
                 trail.told(&turn);
                 if turns(*turn).is_break() {
-                    return Ok(LogOutcome { known: fold.known, bookmark: None, steps: None });
+                    return Ok(LogOutcome { known: fold.known, bookmark: None, steps: None, may_go_back: false });
                 }
             }
             fold.known.line = number;
@@ -174,7 +174,7 @@ fn read_events(
         known.session.damage.mark(DamageKind::MissingStart);
     }
     let (bookmark, steps) = trail.finish(end, known.session.turns);
-    Ok(LogOutcome { known, bookmark, steps })
+    Ok(LogOutcome { known, bookmark, steps, may_go_back: false })
 }
 
 /// A line without surrounding zeros: after a power loss, unwritten bytes are zeros, and the next line follows them.

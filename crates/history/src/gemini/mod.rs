@@ -91,7 +91,7 @@ impl HistoryReader for Gemini {
         let requests = RequestRanges { first: 0, requests, turns: session.turns, session: session.source_id.clone() };
         let tail_index = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none())
             .then(|| TailIndex { mark: location.mark, fingerprint: None, places: TailLayout::RequestRanges(requests) });
-        Ok(ReadOutcome { session, bookmark: None, tail_index })
+        Ok(ReadOutcome { session, bookmark: None, tail_index, may_go_back: false })
     }
 }
 

@@ -124,7 +124,7 @@ impl HistoryReader for OpenCode {
             let export = files::read(path, MAX_JSON_ITEM as u64)?;
             exports::read_until(&export, &location.id, turns)?
         };
-        Ok(ReadOutcome { session, bookmark: None, tail_index: None })
+        Ok(ReadOutcome { session, bookmark: None, tail_index: None, may_go_back: false })
     }
 }
 
@@ -250,7 +250,7 @@ fn tell(
                 teller.session.damage.add(DamageKind::Damaged, DamageLocation { what, ..DamageLocation::default() });
             }
         }
-        flow
+        flow.map_break(|_| ())
     })?;
     if flow.is_continue()
         && let Some(turn) = teller.end_turn()

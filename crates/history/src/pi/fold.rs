@@ -162,6 +162,14 @@ impl append_log::LogFold for TurnFold {
         &mut self.known
     }
 
+    fn follows(&self) -> TurnParent {
+        self.known.own.follows
+    }
+
+    fn may_go_back(&mut self, line: &[u8], number: u32) -> bool {
+        append_log::texts_of(line, "parentId").any(|parent| self.chain.is_before(parent, number))
+    }
+
     fn chain(&mut self) -> Option<&mut ParentIndex> {
         Some(&mut self.chain)
     }

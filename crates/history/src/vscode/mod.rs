@@ -125,7 +125,7 @@ fn reading(
         fingerprint: None,
         places: TailLayout::RequestRanges(requests),
     });
-    ReadOutcome { session: assembly.finish(root, location), bookmark: None, tail_index }
+    ReadOutcome { session: assembly.finish(root, location), bookmark: None, tail_index, may_go_back: false }
 }
 
 /// The newest turns, read at their positions; `None` if that is not possible.
