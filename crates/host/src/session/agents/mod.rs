@@ -473,7 +473,7 @@ impl ChatAgents {
         }
     }
 
-    /// Has the next turn of every chat begin with a new agent, also where one is starting.
+    /// Replaces the agent of every chat before its next turn, including agents that are starting.
     pub(super) fn restart_all(&mut self, spawn: &dyn Spawn) {
         for connection in self.connections.values_mut() {
             if let AgentConnection::Opening(abort) = &connection.backend {

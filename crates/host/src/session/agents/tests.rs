@@ -21,7 +21,7 @@ impl NotingAgent {
         self.0.lock().unwrap().push(what.into());
     }
 
-    /// What it was told, after the spawned tasks have run.
+    /// The messages that it got, after the spawned tasks have run.
     async fn noted(&self) -> Vec<String> {
         for _ in 0..10 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The turns of a chat in its log: where one is, which are shown, and moving back to one.
+//! The turns of a chat in its log: finding one, choosing the shown ones, and moving back to one.
 
 use grove_core::*;
 use grove_tree::turns::{self, LoggedTurns, TurnSpan};
