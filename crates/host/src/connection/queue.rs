@@ -1,13 +1,17 @@
 //! The queue of output for one connection: bounded and in order.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
 use grove_core::{SessionId, Timestamp};
 use grove_wire::v1::close_code;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::budget::{Budget, ReservedBytes};
 use super::frame;
@@ -184,8 +188,9 @@ pub(crate) struct Queue {
     max_messages: usize,
     max_bytes: usize,
     waiting: Mutex<QueueState>,
-    filled: Notify,
-    close: watch::Sender<Option<DisconnectReason>>,
+    /// The task of the connection, which takes the items and ends with the queue.
+    writer: AtomicWaker,
+    closing: Notify,
     answers: Arc<Semaphore>,
     answer_bytes: Arc<Budget>,
 }
@@ -199,7 +204,8 @@ struct QueueState {
     /// Messages that are being written.
     taken_messages: usize,
     taken_bytes: usize,
-    closed: bool,
+    /// The reason why the connection is closed, once it is.
+    closed: Option<DisconnectReason>,
     /// The writer waits for something to write.
     idle: bool,
     /// The delay of the queue, set while everything in it may wait to be merged with later events.
@@ -235,8 +241,8 @@ impl Queue {
             max_messages: limits.queue_messages,
             max_bytes: limits.queue_bytes,
             waiting: Mutex::default(),
-            filled: Notify::new(),
-            close: watch::Sender::new(None),
+            writer: AtomicWaker::new(),
+            closing: Notify::new(),
             answers: Arc::new(Semaphore::new(limits.open_answers)),
             answer_bytes: Arc::new(Budget::new(limits.answer_bytes)),
         }
@@ -246,7 +252,7 @@ impl Queue {
     pub(crate) fn push(&self, item: Outgoing) {
         let (full, wake) = {
             let mut waiting = self.waiting();
-            if waiting.closed {
+            if waiting.closed.is_some() {
                 return;
             }
             // A single message above the bound still fits into a queue that is below the bound.
@@ -264,7 +270,7 @@ impl Queue {
         if full {
             self.close(DisconnectReason::Behind);
         } else if wake {
-            self.filled.notify_one();
+            self.writer.wake();
         }
     }
 
@@ -276,7 +282,7 @@ impl Queue {
         }
         let (full, wake) = {
             let mut waiting = self.waiting();
-            if waiting.closed {
+            if waiting.closed.is_some() {
                 return;
             }
             let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
@@ -293,20 +299,38 @@ impl Queue {
         if full {
             self.close(DisconnectReason::Behind);
         } else if wake {
-            self.filled.notify_one();
+            self.writer.wake();
         }
     }
 
     /// Waits for something to write and takes everything. Items taken earlier count as written now.
-    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) {
-        let mut alarm: Option<Task> = None;
+    ///
+    /// Only one task may wait at a time. A closed queue returns the reason.
+    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) -> Result<(), DisconnectReason> {
+        let mut alarm = None;
+        poll_fn(|context| self.poll_take(context, into, &mut alarm, clock)).await
+    }
+
+    /// Like [`Queue::take`]. `alarm` belongs to the caller, and is set while the items may wait.
+    pub(super) fn poll_take(
+        &self,
+        context: &mut Context<'_>,
+        into: &mut VecDeque<Outgoing>,
+        alarm: &mut Option<Task>,
+        clock: &dyn Clock,
+    ) -> Poll<Result<(), DisconnectReason>> {
+        // Before the check, so that nothing is missed between the two.
+        self.writer.register(context.waker());
         loop {
             {
                 let mut waiting = self.waiting();
+                if let Some(reason) = waiting.closed {
+                    return Poll::Ready(Err(reason));
+                }
                 waiting.messages -= std::mem::take(&mut waiting.taken_messages);
                 waiting.bytes -= std::mem::take(&mut waiting.taken_bytes);
                 if let Some(patience) = waiting.patience {
-                    // The writer may be cancelled meanwhile, so the deadline is stored and not the delay.
+                    // The alarm may be dropped meanwhile, so the deadline is stored and not the delay.
                     let now = clock.now();
                     let until = match patience {
                         MergeDelay::For(time) => Timestamp(now.0 + time.as_millis() as u64),
@@ -315,38 +339,40 @@ impl Queue {
                     waiting.patience = Some(MergeDelay::Until(until));
                     let left = Duration::from_millis(until.0.saturating_sub(now.0));
                     alarm.get_or_insert_with(|| clock.sleep(left));
-                } else if !waiting.items.is_empty() {
-                    // The buffers are swapped, so that neither is allocated again.
-                    std::mem::swap(&mut waiting.items, into);
-                    waiting.taken_messages = waiting.messages;
-                    waiting.taken_bytes = waiting.bytes;
-                    return;
+                } else {
+                    *alarm = None;
+                    if !waiting.items.is_empty() {
+                        // The buffers are swapped, so that neither is allocated again.
+                        std::mem::swap(&mut waiting.items, into);
+                        waiting.taken_messages = waiting.messages;
+                        waiting.taken_bytes = waiting.bytes;
+                        return Poll::Ready(Ok(()));
+                    }
                 }
                 waiting.idle = true;
             }
-            match &mut alarm {
-                None => self.filled.notified().await,
-                Some(alarm) => tokio::select! {
-                    () = self.filled.notified() => {}
-                    () = alarm => self.waiting().patience = None,
-                },
+            match alarm {
+                None => return Poll::Pending,
+                Some(running) => {
+                    ready!(running.as_mut().poll(context));
+                    *alarm = None;
+                    self.waiting().patience = None;
+                }
             }
         }
     }
 
     /// Closes the connection, for the first reason given.
     pub(crate) fn close(&self, reason: DisconnectReason) {
-        let first = self.close.send_if_modified(|close| match close {
-            None => {
-                *close = Some(reason);
-                true
-            }
-            Some(_) => false,
-        });
-        if first {
+        {
             let mut waiting = self.waiting();
-            *waiting = QueueState { closed: true, ..QueueState::default() };
+            if waiting.closed.is_some() {
+                return;
+            }
+            *waiting = QueueState { closed: Some(reason), ..QueueState::default() };
         }
+        self.closing.notify_waiters();
+        self.writer.wake();
     }
 
     /// Notes a request about a session whose answer goes out before [`Queue::close_behind_answers`] closes.
@@ -388,11 +414,24 @@ impl Queue {
 
     /// Waits until the connection is to be closed.
     pub(crate) async fn closed(&self) -> DisconnectReason {
-        let mut close = self.close.subscribe();
-        match close.wait_for(Option::is_some).await {
-            Ok(reason) => reason.unwrap_or(DisconnectReason::Gone),
-            Err(_) => DisconnectReason::Gone,
+        let mut closing = pin!(self.closing.notified());
+        // A queue that is closed between the check and the wait must not be missed.
+        closing.as_mut().enable();
+        if let Some(reason) = self.reason() {
+            return reason;
         }
+        closing.await;
+        self.reason().unwrap_or(DisconnectReason::Gone)
+    }
+
+    /// Like [`Queue::closed`], for the task that takes the items.
+    pub(super) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<DisconnectReason> {
+        self.writer.register(context.waker());
+        self.reason().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn reason(&self) -> Option<DisconnectReason> {
+        self.waiting().closed
     }
 
     /// Waits for room for another answer of about so many bytes.

@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::SinkExt;
-use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error as SocketError;
 
@@ -141,35 +140,50 @@ impl WriteBuffer {
         clock: &dyn Clock,
         limit: Duration,
     ) -> Result<(), SocketError> {
-        // Tungstenite's own output (a pong) must be flushed before anything is written past it.
-        in_time(clock, limit, socket.flush()).await?;
-        while !self.pieces.is_empty() {
-            in_time(clock, limit, self.write_some(socket.get_mut(), PIECES)).await?;
-        }
-        // Bytes given to TLS stay in its buffer until it is flushed.
-        in_time(clock, limit, socket.get_mut().flush()).await?;
+        while !in_time(clock, limit, poll_fn(|context| self.poll_write(context, socket))).await? {}
         self.permits.clear();
         Ok(())
+    }
+
+    /// Flushes the socket and then writes some pieces. Returns true if there were none left, and all is flushed.
+    fn poll_write<S: Stream>(
+        &mut self,
+        context: &mut Context<'_>,
+        socket: &mut WebSocketStream<S>,
+    ) -> Poll<Result<bool, SocketError>> {
+        // Tungstenite's own output (a pong) must be flushed before anything is written past it. At the end this flushes the
+        // stream: TLS keeps bytes in a buffer.
+        ready!(socket.poll_flush_unpin(context))?;
+        if self.pieces.is_empty() {
+            return Poll::Ready(Ok(true));
+        }
+        ready!(self.poll_some(context, socket.get_mut(), PIECES))?;
+        Poll::Ready(Ok(false))
     }
 
     /// Writes the rest of a piece that is written in part.
     pub(super) async fn finish_begun<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
         while self.begun {
-            self.write_some(socket.get_mut(), 1).await?;
+            poll_fn(|context| self.poll_some(context, socket.get_mut(), 1)).await?;
         }
         Ok(())
     }
 
-    async fn write_some(&mut self, stream: &mut impl Stream, most: usize) -> io::Result<()> {
-        let mut slices = [IoSlice::new(&[]); PIECES];
-        let count = self.pieces.len().min(most);
-        for (slice, piece) in slices.iter_mut().zip(self.pieces.iter().take(count)) {
-            *slice = IoSlice::new(piece);
-        }
-        let mut written = stream.write_vectored(&slices[..count]).await?;
+    fn poll_some(&mut self, context: &mut Context<'_>, stream: &mut impl Stream, most: usize) -> Poll<io::Result<()>> {
+        let stream = Pin::new(stream);
+        let written = match self.pieces.front() {
+            // The usual case costs no array of slices.
+            Some(only) if self.pieces.len().min(most) == 1 => ready!(stream.poll_write(context, only))?,
+            _ => ready!(stream.poll_write_vectored(context, &slices(&self.pieces)[..self.pieces.len().min(most)]))?,
+        };
         if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
+        self.advance(written);
+        Poll::Ready(Ok(()))
+    }
+
+    fn advance(&mut self, mut written: usize) {
         while let Some(piece) = self.pieces.front_mut() {
             if written < piece.len() {
                 self.begun |= written > 0;
@@ -180,6 +194,12 @@ impl WriteBuffer {
             self.pieces.pop_front();
             self.begun = false;
         }
-        Ok(())
     }
+}
+
+/// The first pieces, as one vectored write takes them.
+fn slices(pieces: &VecDeque<Bytes>) -> [IoSlice<'_>; PIECES] {
+    let mut slices = [IoSlice::new(&[]); PIECES];
+    slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
+    slices
 }

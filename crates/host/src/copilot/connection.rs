@@ -286,7 +286,7 @@ async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Ho
         tokio::select! {
             biased;
             _ = &mut closed => break,
-            () = queue.take(&mut items, clock) => {}
+            taken = queue.take(&mut items, clock) => if taken.is_err() { break },
         }
         while !items.is_empty() {
             let write = async {

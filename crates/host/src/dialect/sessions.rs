@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(taken.load(Ordering::Relaxed), WINDOW);
         // Written notices make room for as many again.
         let mut written = VecDeque::new();
-        queue.take(&mut written, &SystemClock).await;
+        queue.take(&mut written, &SystemClock).await.unwrap();
         assert_eq!(written.len(), WINDOW);
         written.clear();
         settled().await;
