@@ -35,12 +35,14 @@ pub(crate) struct Programs {
     pub(crate) peers: Option<PathBuf>,
     /// Deletes a temporary folder at the end.
     temporary_peers: Option<TempDir>,
+    /// The contestants that were chosen; all, if none was.
+    chosen: Vec<Contestant>,
 }
 
 impl Programs {
     /// Finds or installs each. Missing ones are reported and left out.
     pub(crate) async fn find(options: &crate::Options) -> Result<Self> {
-        let mut programs = Self::default();
+        let mut programs = Self { chosen: options.contestants.clone(), ..Self::default() };
         let grove = match &options.grove {
             Some(grove) => grove.clone(),
             None => std::env::current_exe()?.with_file_name("grove"),
@@ -50,9 +52,11 @@ impl Programs {
         } else {
             eprintln!("no grove: build it first (cargo build --release -p grove), or give its path with --grove");
         }
-        match node().await {
-            Ok(folder) => programs.node = Some(folder),
-            Err(error) => eprintln!("no Node server: {error:#}"),
+        if options.runs(Contestant::Node) {
+            match node().await {
+                Ok(folder) => programs.node = Some(folder),
+                Err(error) => eprintln!("no Node server: {error:#}"),
+            }
         }
         if options.peers {
             let (folder, temporary) = match &options.peers_dir {
@@ -95,7 +99,8 @@ impl Programs {
             Program::Node => self.node.is_some(),
             Program::Opencode | Program::Codex => self.peers.is_some(),
         };
-        contestants.into_iter().filter(there).collect()
+        let chosen = |contestant: &Contestant| self.chosen.is_empty() || self.chosen.contains(contestant);
+        contestants.into_iter().filter(there).filter(chosen).collect()
     }
 }
 

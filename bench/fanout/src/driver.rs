@@ -5,11 +5,11 @@ use std::process::{ExitCode, Stdio};
 use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
-use crate::Options;
 use crate::contestant::{Programs, Server};
 use crate::job::{Contestant, Finding, Job, Measure, Paced, Program, Throughput};
 use crate::process;
 use crate::report::{Cell, Report};
+use crate::{Figure, Options};
 
 /// The number of idle connections for the memory measurement.
 const IDLE: usize = 1_000;
@@ -46,14 +46,14 @@ async fn measure(options: &Options) -> Result<Report> {
     let mut report = Report::new(options, &programs.streaming());
     for run in 1..=options.runs {
         let label = format!("run {run}");
-        for cell in &mut report.cells {
+        for cell in report.cells.iter_mut().filter(|_| options.measures(Figure::FullSpeed)) {
             let found = say(&label, &programs, cell.contestant, cell.subscribers, throughput(options, cell)).await;
             if let Some(Finding::Throughput(found)) = found {
                 cell.throughput.push(found);
             }
         }
         let label = format!("paced run {run}");
-        for cell in &mut report.cells {
+        for cell in report.cells.iter_mut().filter(|_| options.measures(Figure::Paced)) {
             let measure = Measure::Paced { deltas: options.paced_deltas, delay_ms: PACE_MS };
             let found = say(&label, &programs, cell.contestant, cell.subscribers, measure).await;
             if let Some(Finding::Paced(found)) = found {
@@ -61,14 +61,14 @@ async fn measure(options: &Options) -> Result<Report> {
             }
         }
     }
-    for contestant in programs.idle() {
+    for contestant in programs.idle().into_iter().filter(|_| options.measures(Figure::Idle)) {
         if let Some(Finding::Idle { bytes_per_connection }) =
             say("idle", &programs, contestant, IDLE, Measure::Idle).await
         {
             report.idle.push((contestant, bytes_per_connection));
         }
     }
-    for contestant in programs.telling() {
+    for contestant in programs.telling().into_iter().filter(|_| options.measures(Figure::Last)) {
         for clients in LAST_OF {
             let measure = Measure::Last { events: EVENTS };
             if let Some(Finding::Last { milliseconds }) = say("last of", &programs, contestant, clients, measure).await

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::dialect::Dialect;
 
 /// A compared program, with the protocols of its subscribers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Contestant {
     Grove,

@@ -19,7 +19,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::job::Contestant;
 
 #[derive(Parser)]
 #[command(about, version)]
@@ -63,12 +65,39 @@ struct Options {
     /// Deltas of a paced run, one in 5 ms.
     #[arg(long, default_value_t = 400)]
     paced_deltas: usize,
+    /// Only these contestants.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    contestants: Vec<Contestant>,
+    /// Only these measurements.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    figures: Vec<Figure>,
     /// Also run opencode and codex, installed with npm into a temporary folder.
     #[arg(long)]
     peers: bool,
     /// The folder for opencode and codex, which is kept.
     #[arg(long, requires = "peers")]
     peers_dir: Option<PathBuf>,
+}
+
+/// A group of measurements.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    FullSpeed,
+    Paced,
+    Idle,
+    Last,
+}
+
+impl Options {
+    /// Says whether a contestant was chosen. Without a choice all are.
+    fn runs(&self, contestant: Contestant) -> bool {
+        self.contestants.is_empty() || self.contestants.contains(&contestant)
+    }
+
+    /// Says whether a group of measurements was chosen, likewise.
+    fn measures(&self, figure: Figure) -> bool {
+        self.figures.is_empty() || self.figures.contains(&figure)
+    }
 }
 
 fn main() -> Result<ExitCode> {

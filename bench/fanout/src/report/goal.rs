@@ -7,12 +7,13 @@ use crate::job::Contestant;
 
 /// Processor time per message, as a multiple of the bare server's.
 const CPU_GOAL: f64 = 1.25;
+const CPU_GOAL_CROWDS: [usize; 3] = [10, 100, 1_000];
 /// Throughput, as a multiple of the Node server's.
 const NODE_GOAL: f64 = 5.0;
 /// Milliseconds until the last of [`LAST_GOAL_CLIENTS`] has an event.
 const LAST_GOAL: f64 = 10.0;
 const LAST_GOAL_CLIENTS: usize = 200;
-const IDLE_GOAL: f64 = 64.0 * 1024.0;
+const IDLE_GOAL: f64 = 16.0 * 1024.0;
 /// Processor time per message with a mixed crowd of [`MIXED_GOAL_CROWD`], as a multiple of the dearer pure one's.
 const MIXED_GOAL: f64 = 1.10;
 const MIXED_GOAL_CROWD: usize = 1_000;
@@ -40,12 +41,12 @@ impl Report {
         ];
         let bare = self.near_bare("", Contestant::Grove, Contestant::Bare);
         let ahp = self.near_bare("AHP: ", Contestant::GroveAhp, Contestant::BareAhp);
-        bare.into_iter().chain(node).chain(others).chain(ahp).chain(self.mixed_crowd()).collect()
+        bare.chain(node).chain(others).chain(ahp).chain(self.mixed_crowd()).collect()
     }
 
     /// A crowd costs little more than broadcasting ready-made frames of the same bytes.
-    fn near_bare(&self, of: &str, grove: Contestant, bare: Contestant) -> [Goal; 4] {
-        let goal = |pace, crowd| Goal {
+    fn near_bare(&self, of: &str, grove: Contestant, bare: Contestant) -> impl Iterator<Item = Goal> {
+        let goal = move |pace, crowd| Goal {
             what: match pace {
                 Pace::Full => {
                     format!("{of}processor time for a message, {crowd} subscribers, times the bare server's")
@@ -55,8 +56,7 @@ impl Report {
             bound: Bound::AtMost(CPU_GOAL),
             figure: self.times(grove, bare, crowd, pace),
         };
-        let [few, many] = CROWDS;
-        [goal(Pace::Full, few), goal(Pace::Full, many), goal(Pace::Paced, few), goal(Pace::Paced, many)]
+        [Pace::Full, Pace::Paced].into_iter().flat_map(move |pace| CPU_GOAL_CROWDS.map(|crowd| goal(pace, crowd)))
     }
 
     /// Another dialect costs one more encoding of each action, and nothing per subscriber.
