@@ -12,11 +12,15 @@ pub(crate) fn root(scenario: &str) -> PathBuf {
 
 /// Compares files with those of a scenario, or writes them with `GROVE_GOLDEN_WRITE=1`.
 pub(crate) fn compare(scenario: &str, files: &BTreeMap<PathBuf, Vec<u8>>) {
-    compare_but(scenario, files, |_| false);
+    compare_normalized(scenario, files, |_, bytes| bytes.to_vec());
 }
 
-/// The same, without comparing the bytes of some files.
-pub(crate) fn compare_but(scenario: &str, files: &BTreeMap<PathBuf, Vec<u8>>, leave_out: impl Fn(&Path) -> bool) {
+/// The same, of the bytes that `normalize` makes of those of each file.
+pub(crate) fn compare_normalized(
+    scenario: &str,
+    files: &BTreeMap<PathBuf, Vec<u8>>,
+    normalize: impl Fn(&Path, &[u8]) -> Vec<u8>,
+) {
     let root = root(scenario);
     if std::env::var_os(WRITE).is_some() {
         write(&root, files);
@@ -25,10 +29,10 @@ pub(crate) fn compare_but(scenario: &str, files: &BTreeMap<PathBuf, Vec<u8>>, le
     let committed = read(&root);
     let missing = committed.keys().find(|path| !files.contains_key(*path));
     assert!(missing.is_none(), "{scenario} writes no file {missing:?} any more{}", hint());
-    for (path, bytes) in files.iter().filter(|(path, _)| !leave_out(path)) {
+    for (path, bytes) in files {
         let expected = committed.get(path);
         let expected = expected.unwrap_or_else(|| panic!("{scenario} writes a new file {path:?}{}", hint()));
-        if let Some(difference) = first_difference(expected, bytes) {
+        if let Some(difference) = first_difference(&normalize(path, expected), &normalize(path, bytes)) {
             panic!("{scenario}: {} differs, {difference}{}", path.display(), hint());
         }
     }

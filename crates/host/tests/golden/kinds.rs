@@ -62,11 +62,13 @@ pub(crate) const EVENTS: &[&str] = &[
     "session.inputNeededSet",
     "session.listed",
     "session.modelChanged",
+    "session.modelReset",
     "session.moved",
     "session.readChanged",
     "session.ready",
     "session.removed",
     "session.titleChanged",
+    "session.workingDirectoryChanged",
 ];
 
 /// The names of the records, and of the events in them.

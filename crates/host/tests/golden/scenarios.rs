@@ -240,6 +240,7 @@ pub(crate) async fn tree(world: &World) {
         say(&mut actor, chat, &format!("{kind}-1"), "from here").await;
     }
     workspace(&mut actor).await;
+    settings(world, &host, &mut actor).await;
     actor.call("x-grove/migrate", json!({"channel": fork, "store": "other"})).await;
     let new = json!({"channel": "scripted:/n", "config": {"grove.store": "other"}});
     actor.call("createSession", new).await;
@@ -248,6 +249,25 @@ pub(crate) async fn tree(world: &World) {
     actor.call("x-grove/entries", json!({"channel": SESSION, "limit": 100})).await;
     old.call("x-grove/tree", json!({"channel": SESSION})).await;
     host.kill().await;
+}
+
+/// Settings that change with the leaf, and the folder in which the agents work.
+async fn settings(world: &World, host: &RunningHost, actor: &mut Client) {
+    let (session, chat) = ("scripted:/m", "ahp-chat:/m");
+    actor.call("createSession", json!({"channel": session})).await;
+    settle().await;
+    actor.subscribe(session).await;
+    actor.subscribe(chat).await;
+    say(actor, chat, "t1", "by the default model").await;
+    let mut v1 = world.client(host, Dialect::V1, "chooser").await;
+    v1.subscribe(session).await;
+    v1.dispatch(session, json!({"type": "session/modelChanged", "model": "scripted"})).await;
+    say(actor, chat, "t2", "by the chosen model").await;
+    let first = entry(actor, session, "by the default model").await;
+    actor.call("x-grove/navigate", json!({"channel": session, "entry": first})).await;
+    // Every machine has this folder, and no repository is in it.
+    actor.call("x-grove/setWorkingDirectory", json!({"channel": session, "directory": "file:///usr"})).await;
+    settle().await;
 }
 
 /// The files of a session's folder that clients write.

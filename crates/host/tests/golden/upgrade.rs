@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::client::{Client, Dialect};
 use crate::folder;
 use crate::scenarios::storage_config;
+use crate::timed_fs::run_paused;
 use crate::world::{World, config, settle};
 
 pub(crate) const SCENARIOS: [&str; 4] = ["events", "tree", "killed", "stored-by-client"];
@@ -77,71 +78,82 @@ async fn upgrade(scenario: &str, finish: impl AsyncFnOnce(&mut Client)) -> Value
     seen
 }
 
-#[tokio::test(start_paused = true)]
-async fn sessions_of_an_older_version_are_there_with_their_turns() {
-    let seen = upgrade("events", async |_| {}).await;
-    let said = turns(&seen, "scripted:/s");
-    let states: Vec<&str> = said.iter().map(|(_, state)| state.as_str()).collect();
-    assert_eq!(states[..6], ["complete", "complete", "complete", "complete", "error", "cancelled"]);
-    assert_eq!(said[0].0, "hello there*part*");
-    assert_eq!(turns(&seen, "tape:/t"), ended(&[("played", "complete")]));
-    assert_eq!(turns(&seen, "scripted:/sdk").len(), 1);
+#[test]
+fn sessions_of_an_older_version_are_there_with_their_turns() {
+    run_paused(async {
+        let seen = upgrade("events", async |_| {}).await;
+        let said = turns(&seen, "scripted:/s");
+        let states: Vec<&str> = said.iter().map(|(_, state)| state.as_str()).collect();
+        assert_eq!(states[..6], ["complete", "complete", "complete", "complete", "error", "cancelled"]);
+        assert_eq!(said[0].0, "hello there*part*");
+        assert_eq!(turns(&seen, "tape:/t"), ended(&[("played", "complete")]));
+        assert_eq!(turns(&seen, "scripted:/sdk").len(), 1);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-#[ignore = "it does not end yet on stores whose steps take time"]
-async fn trees_and_forks_of_an_older_version_are_as_they_were() {
-    let seen = upgrade("tree", async |client| {
-        let rows = client.call("x-grove/tree", json!({"channel": "scripted:/s"})).await;
-        let labels: Vec<&str> =
-            rows["rows"].as_array().unwrap().iter().filter_map(|row| row["label"].as_str()).collect();
-        assert!(labels.contains(&"here"), "{labels:?}");
-    })
-    .await;
-    let stores: Vec<&str> =
-        seen.as_object().unwrap().values().filter_map(|session| session["row"]["_meta"]["store"].as_str()).collect();
-    assert_eq!(stores.iter().filter(|store| **store == "other").count(), 2, "{stores:?}");
-    assert_eq!(seen["scripted:/s"]["chats"].as_object().unwrap().len(), 3);
+#[test]
+fn trees_and_forks_of_an_older_version_are_as_they_were() {
+    run_paused(async {
+        let seen = upgrade("tree", async |client| {
+            let rows = client.call("x-grove/tree", json!({"channel": "scripted:/s"})).await;
+            let labels: Vec<&str> =
+                rows["rows"].as_array().unwrap().iter().filter_map(|row| row["label"].as_str()).collect();
+            assert!(labels.contains(&"here"), "{labels:?}");
+        })
+        .await;
+        let stores: Vec<&str> = seen
+            .as_object()
+            .unwrap()
+            .values()
+            .filter_map(|session| session["row"]["_meta"]["store"].as_str())
+            .collect();
+        assert_eq!(stores.iter().filter(|store| **store == "other").count(), 2, "{stores:?}");
+        assert_eq!(seen["scripted:/s"]["chats"].as_object().unwrap().len(), 3);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn turns_that_an_older_version_left_open_are_finished() {
-    let seen = upgrade("killed", async |client| {
-        let approve = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "t2-call-1",
-            "approved": true, "confirmed": "user-action"});
-        client.dispatch("ahp-chat:/waiting", approve).await;
-        let given = json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "blue"}}});
-        let answer = json!({"type": "chat/inputCompleted", "requestId": "t2-ask-0", "response": "accept",
-            "answers": given});
-        client.dispatch("ahp-chat:/asking", answer).await;
+#[test]
+fn turns_that_an_older_version_left_open_are_finished() {
+    run_paused(async {
+        let seen = upgrade("killed", async |client| {
+            let approve = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "t2-call-1",
+                "approved": true, "confirmed": "user-action"});
+            client.dispatch("ahp-chat:/waiting", approve).await;
+            let given = json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "blue"}}});
+            let answer = json!({"type": "chat/inputCompleted", "requestId": "t2-ask-0", "response": "accept",
+                "answers": given});
+            client.dispatch("ahp-chat:/asking", answer).await;
+            settle().await;
+        })
+        .await;
+        assert_eq!(turns(&seen, "scripted:/running"), ended(&[("before", "complete"), ("half", "error")]));
+        assert_eq!(turns(&seen, "scripted:/waiting"), ended(&[("before", "complete"), ("may I?after", "complete")]));
+        let expected = [("before", "complete"), ("after", "complete"), ("from the queue", "complete")];
+        assert_eq!(turns(&seen, "scripted:/asking"), ended(&expected));
+        assert_eq!(turns(&seen, "tape:/outlasting"), ended(&[("begun, heard up to 1, finished", "complete")]));
+    });
+}
+
+#[test]
+fn a_session_that_a_client_stored_with_an_older_version_is_resumed() {
+    run_paused(async {
+        let mut world = World::load("stored-by-client").await;
+        let host = world.start().await;
+        let mut sdk = world.sdk(&host, "storage");
+        sdk.authenticate().await;
+        *sdk.storage.lock().unwrap() = Some(world.storage("kept"));
+        sdk.call("sessionFs.setProvider", storage_config()).await;
+        let listed = sdk.call("session.list", json!({})).await;
+        assert_eq!(listed["sessions"][0]["sessionId"], "kept", "{listed}");
+        sdk.call("session.resume", json!({"sessionId": "kept"})).await;
+        let messages = sdk.call("session.getMessages", json!({"sessionId": "kept"})).await.to_string();
+        assert!(messages.contains("\"content\":\"one\"") && messages.contains("\"content\":\"two\""), "{messages}");
+        let steps = json!([{"say": "three"}]);
+        sdk.call("session.send", json!({"sessionId": "kept", "prompt": format!("script:{steps}")})).await;
         settle().await;
-    })
-    .await;
-    assert_eq!(turns(&seen, "scripted:/running"), ended(&[("before", "complete"), ("half", "error")]));
-    assert_eq!(turns(&seen, "scripted:/waiting"), ended(&[("before", "complete"), ("may I?after", "complete")]));
-    let expected = [("before", "complete"), ("after", "complete"), ("from the queue", "complete")];
-    assert_eq!(turns(&seen, "scripted:/asking"), ended(&expected));
-    assert_eq!(turns(&seen, "tape:/outlasting"), ended(&[("begun, heard up to 1, finished", "complete")]));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_session_that_a_client_stored_with_an_older_version_is_resumed() {
-    let mut world = World::load("stored-by-client").await;
-    let host = world.start().await;
-    let mut sdk = world.sdk(&host, "storage");
-    sdk.authenticate().await;
-    *sdk.storage.lock().unwrap() = Some(world.storage("kept"));
-    sdk.call("sessionFs.setProvider", storage_config()).await;
-    let listed = sdk.call("session.list", json!({})).await;
-    assert_eq!(listed["sessions"][0]["sessionId"], "kept", "{listed}");
-    sdk.call("session.resume", json!({"sessionId": "kept"})).await;
-    let messages = sdk.call("session.getMessages", json!({"sessionId": "kept"})).await.to_string();
-    assert!(messages.contains("\"content\":\"one\"") && messages.contains("\"content\":\"two\""), "{messages}");
-    let steps = json!([{"say": "three"}]);
-    sdk.call("session.send", json!({"sessionId": "kept", "prompt": format!("script:{steps}")})).await;
-    settle().await;
-    assert_eq!(host.host.damage(), [""; 0]);
-    host.kill().await;
+        assert_eq!(host.host.damage(), [""; 0]);
+        host.kill().await;
+    });
 }
 
 fn copy(from: &Path, to: &Path) {

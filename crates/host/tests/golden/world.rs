@@ -112,7 +112,7 @@ impl World {
     pub(crate) fn storage(&mut self, session: &str) -> Arc<StorageClient> {
         let files = self.client_files.entry(session.to_owned()).or_default().clone();
         let provider = StorageClient::new(Conventions::Posix, StorageCapabilities::default());
-        provider.add(session, Arc::new(TimedFs(files)));
+        provider.add(session, Arc::new(TimedFs::new(files)));
         Arc::new(provider)
     }
 
@@ -127,7 +127,7 @@ impl World {
     /// Starts a host on what earlier ones left.
     pub(crate) async fn start(&self) -> RunningHost {
         let tasks = Tasks::default();
-        let store = |files: &MemoryFs| Arc::new(TimedFs(files.clone()));
+        let store = |files: &MemoryFs| Arc::new(TimedFs::new(files.clone()));
         let register = ClientStorageRegister::open(store(&self.register), "entrusted.jsonl").await.unwrap();
         let stores = Stores::new(store(&self.local)).with(&"other".into(), store(&self.other));
         let stores = stores.unwrap().with_register(register);
