@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use grove_client::{Ahp, Backoff, Client, ClientLimits, Dialect, FrameLog, Options, RequestError, V1};
-use grove_layer::{HostList, ListState};
+use grove_session_hub::{HostList, ListState};
 use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status, time};
 use grove_wire::x_grove::{self, handover::RemoteSession};
 use serde::Deserialize;

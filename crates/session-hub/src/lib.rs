@@ -33,7 +33,7 @@
 //! use grove_client::Endpoint;
 //! use grove_host::server::{self, AccessPolicy, Token};
 //! use grove_host::{Config, Env, Host};
-//! use grove_layer::{NoRemoteHosts, SessionHub, SessionSources};
+//! use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 //! use grove_sessions::{InMemoryState, SessionsProvider};
 //! use tokio::net::TcpListener;
 //!
@@ -197,11 +197,11 @@ impl SessionHub {
             }
             state.begun
         };
-        let layer = self.clone();
+        let hub = self.clone();
         let end = async move {
             tokio::time::sleep(LINGER).await;
             let ended = {
-                let mut state = layer.state();
+                let mut state = hub.state();
                 let ended = if state.begun == begun { state.active_hub.take() } else { None };
                 // Before another hub starts: there cannot be two providers with the same id.
                 if let Some(ended) = &ended {
@@ -246,7 +246,7 @@ mod tests {
         Endpoint::tcp("ws://127.0.0.1:1/ws", None).unwrap()
     }
 
-    fn layer(hosts: Arc<dyn HostDirectory>) -> SessionHub {
+    fn hub(hosts: Arc<dyn HostDirectory>) -> SessionHub {
         let memory = Arc::new(InMemoryState::default());
         SessionHub::new(SessionSources { this_host: nowhere(), hosts, history: None, memory, trust: None })
     }
@@ -256,30 +256,30 @@ mod tests {
         Arc::new(HostProvider::new(identity, nowhere(), HostOptions::default()).0)
     }
 
-    fn ids(layer: &SessionHub) -> Vec<String> {
-        layer.registry().providers().iter().map(|provider| provider.id().to_string()).collect()
+    fn ids(hub: &SessionHub) -> Vec<String> {
+        hub.registry().providers().iter().map(|provider| provider.id().to_string()).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn its_own_providers_come_and_go_with_those_who_look_and_others_stay() {
-        let layer = layer(Arc::new(NoRemoteHosts));
-        let theirs = layer.registry().register(provider("theirs")).unwrap();
-        assert_eq!(ids(&layer), ["agenthost-theirs"]);
+        let hub = hub(Arc::new(NoRemoteHosts));
+        let theirs = hub.registry().register(provider("theirs")).unwrap();
+        assert_eq!(ids(&hub), ["agenthost-theirs"]);
         let client = ClientId::from("one");
-        let visit = layer.visit(&client).unwrap();
+        let visit = hub.visit(&client).unwrap();
         // A slow holder of the running hub.
-        let held = layer.state().active_hub.clone();
-        assert_eq!(ids(&layer), [THIS_HOST, "agenthost-theirs"]);
+        let held = hub.state().active_hub.clone();
+        assert_eq!(ids(&hub), [THIS_HOST, "agenthost-theirs"]);
         drop(visit);
         tokio::time::sleep(LINGER / 2).await;
-        assert_eq!(ids(&layer).len(), 2, "a client that reconnects soon finds the same hub");
+        assert_eq!(ids(&hub).len(), 2, "a client that reconnects soon finds the same hub");
         tokio::time::sleep(LINGER).await;
-        assert_eq!(ids(&layer), ["agenthost-theirs"]);
-        let _again = layer.visit(&client).unwrap();
+        assert_eq!(ids(&hub), ["agenthost-theirs"]);
+        let _again = hub.visit(&client).unwrap();
         held.unwrap().hosts.keep_up().unwrap();
-        assert_eq!(ids(&layer), [THIS_HOST, "agenthost-theirs"]);
+        assert_eq!(ids(&hub), [THIS_HOST, "agenthost-theirs"]);
         drop(theirs);
-        assert_eq!(ids(&layer), [THIS_HOST]);
+        assert_eq!(ids(&hub), [THIS_HOST]);
     }
 
     #[derive(Debug)]
@@ -308,10 +308,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_id_that_somebody_has_taken_costs_only_its_own_provider() {
-        let layer = layer(Arc::new(TwoHosts));
+        let hub = hub(Arc::new(TwoHosts));
         let address = TwoHosts.all().unwrap().hosts[0].address.to_string();
-        let _theirs = layer.registry().register(provider(&address)).unwrap();
-        let _visit = layer.visit(&ClientId::from("one")).unwrap();
-        assert_eq!(ids(&layer).len(), 3, "{:?}", ids(&layer));
+        let _theirs = hub.registry().register(provider(&address)).unwrap();
+        let _visit = hub.visit(&ClientId::from("one")).unwrap();
+        assert_eq!(ids(&hub).len(), 3, "{:?}", ids(&hub));
     }
 }

@@ -25,7 +25,7 @@ use super::{SessionHub, groups, publisher, rows};
 
 /// A connection that uses the session hub.
 pub(super) struct HubConnection {
-    layer: SessionHub,
+    hub: SessionHub,
     active_hub: Arc<ActiveHub>,
     client: ClientId,
     /// The view of its client.
@@ -35,13 +35,13 @@ pub(super) struct HubConnection {
 
 impl HubConnection {
     pub(super) fn new(
-        layer: SessionHub,
+        hub: SessionHub,
         active_hub: Arc<ActiveHub>,
         client: ClientId,
         trust: Option<Arc<dyn FolderTrust>>,
     ) -> Self {
         let management = active_hub.viewer(&client);
-        Self { layer, active_hub, client, management, trust }
+        Self { hub, active_hub, client, management, trust }
     }
 
     async fn list(&self, params: wire::SessionsListParams) -> Result<SessionsOutcome, SessionHubRefusal> {
@@ -254,7 +254,7 @@ impl SessionHubConnection for HubConnection {
 impl Drop for HubConnection {
     fn drop(&mut self) {
         let gone = self.active_hub.left(&self.client);
-        self.layer.leave();
+        self.hub.leave();
         if let (Some(gone), Ok(runtime)) = (gone, tokio::runtime::Handle::try_current()) {
             // Its provider would keep a draft session that will never be sent.
             runtime.spawn(async move { gone.unset_new_session().await });

@@ -13,7 +13,7 @@ use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::Cloud;
 use grove_host::server::{self, AccessPolicy, Token};
 use grove_host::{Config, Env, Host};
-use grove_layer::{NoRemoteHosts, SessionHub, SessionSources};
+use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 use grove_sessions::{InMemoryState, Registration};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
@@ -23,7 +23,7 @@ use tokio::task::AbortHandle;
 pub struct Served {
     pub address: String,
     pub token: Token,
-    pub layer: SessionHub,
+    pub hub: SessionHub,
 }
 
 /// Starts a host with a session hub on a free port.
@@ -34,29 +34,29 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
     let address = format!("ws://{on}/ws");
-    let layer = SessionHub::new(SessionSources {
+    let hub = SessionHub::new(SessionSources {
         this_host: Endpoint::tcp(&address, Some(token.reveal()))?,
         hosts: Arc::new(NoRemoteHosts),
         history: None,
         memory: Arc::new(InMemoryState::default()),
         trust: None,
     });
-    host.set_session_hub(Arc::new(layer.clone()));
+    host.set_session_hub(Arc::new(hub.clone()));
     server::serve(host, AccessPolicy::loopback(token.clone(), on), Box::new(listener));
-    Ok(Served { address, token, layer })
+    Ok(Served { address, token, hub })
 }
 
 /// Registers a cloud while clients are connected. Dropping the registration removes it; the handle ends its task.
-pub fn plug_in(layer: &SessionHub, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
+pub fn plug_in(hub: &SessionHub, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
     let provider = Arc::new(CloudProvider::new(cloud)?);
-    let registration = layer.registry().register(provider.clone())?;
+    let registration = hub.registry().register(provider.clone())?;
     Ok((registration, tokio::spawn(provider.run()).abort_handle()))
 }
 
 #[tokio::main(flavor = "current_thread")]
 pub async fn main() -> Result<(), Box<dyn Error>> {
     let served = start().await?;
-    let _plugged_in = plug_in(&served.layer, Cloud::new(&[("acme", "site"), ("acme", "app")]))?;
+    let _plugged_in = plug_in(&served.hub, Cloud::new(&[("acme", "site"), ("acme", "app")]))?;
     println!("{}?tkn={}", served.address, served.token.reveal());
     std::future::pending().await
 }

@@ -15,7 +15,7 @@
 //! Operations that a cloud does not support are left out: the trait refuses them with the provider's label.
 //!
 //! `examples/serve.rs` is a host with the cloud in it, registered in the session hub
-//! (`grove_layer::SessionHub::registry`). `tests/running.rs` does the same over the wire while clients are connected;
+//! (`grove_session_hub::SessionHub::registry`). `tests/running.rs` does the same over the wire while clients are connected;
 //! `tests/plug_in.rs` needs no host.
 
 #![forbid(unsafe_code)]

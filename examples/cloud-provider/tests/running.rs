@@ -124,7 +124,7 @@ async fn a_cloud_comes_to_a_host_that_runs_is_used_over_the_wire_and_goes() {
     let cloud = Cloud::new(&[("acme", "site"), ("acme", "app")]);
     let (repository, prompt) = (("acme".into(), "site".into()), "Their task".to_owned());
     cloud.start(Task { repository, prompt, reference: None, progress: Progress::Queued }).await.unwrap();
-    let (registration, following) = serve::plug_in(&served.layer, cloud.clone()).unwrap();
+    let (registration, following) = serve::plug_in(&served.hub, cloud.clone()).unwrap();
     for page in [&mut one, &mut two] {
         page.until(|page| page.titled("Their task").is_some()).await;
         assert_eq!(page.offered().await, [true; 3]);
@@ -164,6 +164,6 @@ async fn a_cloud_comes_to_a_host_that_runs_is_used_over_the_wire_and_goes() {
     assert!(refused["error"].as_str().unwrap().contains(CLOUD), "{refused}");
 
     // Its sessions are back when it is registered again.
-    let _again = serve::plug_in(&served.layer, cloud).unwrap();
+    let _again = serve::plug_in(&served.hub, cloud).unwrap();
     two.until(|page| page.rows.len() == 2).await;
 }

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use grove_client::Client;
 use grove_core::Timestamp;
 use grove_host::{Clock, SystemClock};
-use grove_layer::{HostList, ListState};
+use grove_session_hub::{HostList, ListState};
 use grove_wire::ahp::{SessionSummary, status, time};
 use grove_wire::v1;
 use grove_wire::x_grove::Method;

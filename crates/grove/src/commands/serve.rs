@@ -14,7 +14,7 @@ use grove_host::server::{HostServer, Token};
 use grove_host::{
     ClientStorageRegister, Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, HostStopped, Limits, recover,
 };
-use grove_layer::{HistorySource, SessionHub, SessionSources};
+use grove_session_hub::{HistorySource, SessionHub, SessionSources};
 use grove_work::Roots;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

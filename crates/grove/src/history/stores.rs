@@ -14,7 +14,7 @@ use grove_host::history::{
     self, History, HistoryOpenError, HistoryQuery, HistoryRow, HistorySelection, HistoryTranscript, HistoryUnavailable,
 };
 use grove_host::{Clock, SystemClock};
-use grove_layer::HistorySource;
+use grove_session_hub::HistorySource;
 use grove_wire::x_grove::history::{ScanReport, ScanResult};
 use tokio::sync::{Semaphore, watch};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_layer::{HostDirectoryError, HostList, RemoteHost, RemoteHosts};
+use grove_session_hub::{HostDirectoryError, HostList, RemoteHost, RemoteHosts};
 use grove_sessions::providers::hosts::SessionListCache;
 
 use super::session_cache::SessionCacheFile;
@@ -21,7 +21,7 @@ impl HostsFile {
     }
 }
 
-impl grove_layer::HostDirectory for HostsFile {
+impl grove_session_hub::HostDirectory for HostsFile {
     fn mark(&self) -> Option<String> {
         Some(format!("{:?}", file::mark(&self.data_dir)?))
     }
@@ -29,7 +29,7 @@ impl grove_layer::HostDirectory for HostsFile {
     fn all(&self) -> Result<RemoteHosts, HostDirectoryError> {
         let KnownHosts { hosts, unusable } = known_hosts(&self.data_dir)?;
         let host = |host: KnownHost| RemoteHost { access: host.access(), name: host.name, address: host.address };
-        let broken = |host: UnusableHost| grove_layer::UnusableHost { name: host.name, error: host.error.into() };
+        let broken = |host: UnusableHost| grove_session_hub::UnusableHost { name: host.name, error: host.error.into() };
         let (hosts, unusable) = (hosts.into_iter().map(host), unusable.into_iter().map(broken));
         Ok(RemoteHosts { hosts: hosts.collect(), unusable: unusable.collect() })
     }
@@ -42,5 +42,5 @@ impl grove_layer::HostDirectory for HostsFile {
 
 /// The sessions of all other hosts, current or cached.
 pub(crate) async fn lists(data_dir: &Path) -> anyhow::Result<Vec<HostList>> {
-    grove_layer::list_hosts(&HostsFile::of(data_dir)).await.map_err(|error| anyhow::anyhow!(error))
+    grove_session_hub::list_hosts(&HostsFile::of(data_dir)).await.map_err(|error| anyhow::anyhow!(error))
 }
