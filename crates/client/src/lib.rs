@@ -6,7 +6,8 @@
 //! - [`Subscription`]: a resource's state as the host has confirmed it, with the pending actions of this client on top
 //!   ([`reconcile`]). It can be read, waited for and followed.
 //! - [`HostAddress`] and [`Endpoint`]: the address of a host (TCP, TLS with a pinned certificate, a socket of this
-//!   machine, another machine through SSH), and the credentials for it.
+//!   machine, another machine through SSH), and the credentials for it; or a host in this process
+//!   ([`ConnectInProcess`]).
 //! - [`SessionListHandle`]: the session list, fetched once and updated by notifications.
 //!
 //! All of it is generic over the trait [`Dialect`]: a protocol defines its states and actions, how an action changes a
@@ -77,6 +78,6 @@ pub use resource::{AppliedAction, ResourceChange, ResourceChanges};
 pub use sessions::SessionList;
 pub use status::{ClientClosed, ConnectionStatus};
 pub use transport::{
-    AddressError, ByteStream, CertificateError, Credentials, Dial, Endpoint, EndpointError, Fingerprint,
-    FingerprintError, HostAddress, SshAddress, SshError, TransportError,
+    AddressError, ByteStream, CertificateError, ConnectInProcess, Credentials, Dial, Endpoint, EndpointError,
+    Fingerprint, FingerprintError, HostAddress, HostMessage, MessageChannel, SshAddress, SshError, TransportError,
 };

@@ -85,7 +85,7 @@ mod trust;
 
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
 pub use config::{Compaction, Config, Durability, Folders, Limits};
-pub use connection::FrameLog;
+pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use env::*;
 pub use host::{AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING};
 pub use journal::{FileJournal, Journal, JournalContents, JournalError, NoJournal, RecoveredState, SyncMode, recover};

@@ -11,6 +11,7 @@ use grove_sessions::{Registration, Registry, SessionId};
 use super::SessionSources;
 use crate::error::SessionHubError;
 use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost, RemoteHosts};
+use crate::this_host;
 
 /// The interval of checks for changes of the list of hosts.
 const LOOK: Duration = Duration::from_secs(2);
@@ -49,8 +50,8 @@ struct HostSpec {
 
 impl Hosts {
     pub(super) fn new(registry: Registry, sources: &SessionSources) -> Self {
-        let (this_host, known) = (sources.this_host.clone(), sources.hosts.clone());
-        Self { registry, this_host, known, listed: Mutex::default() }
+        let this_host = this_host::endpoint(sources.this_host.clone());
+        Self { registry, this_host, known: sources.hosts.clone(), listed: Mutex::default() }
     }
 
     /// Checks regularly for changes of the list of hosts, until it is dropped.

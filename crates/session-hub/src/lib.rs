@@ -5,17 +5,17 @@
 //! # What this crate owns
 //!
 //! - [`SessionHub`]: the implementation of `x-grove/sessions/…` for a host. It starts with the first connection that
-//!   uses it and stops a while after the last, since its own connection to the host would keep an idle host from
-//!   exiting.
+//!   uses it and stops a while after the last, since it holds connections to other hosts. It reaches the sessions of its
+//!   own host in process.
 //! - [`SessionHub::registry`]: the providers. Those of this crate are registered while the hub runs; yours stay while
 //!   you hold their registration, and can be added and removed while clients are connected.
 //! - [`SessionSources`]: the sources, as arguments. [`HostDirectory`]: the list of other hosts, and the cache for each.
 //! - [`list_hosts`]: the sessions of other hosts, for a single request.
 //!
 //! Internal modules: `active_hub` has the providers, their management, and the views: a client has one view, however
-//! often it connects. `hosts` manages the providers of hosts, `visit` serves the requests of a connection, `refusal`
-//! maps errors, `publisher` encodes changes once for all clients; `rows` has the wire format of sessions, `groups` the
-//! headings.
+//! often it connects. `hosts` manages the providers of hosts, `this_host` connects the one of this host, `visit` serves
+//! the requests of a connection, `refusal` maps errors, `publisher` encodes changes once for all clients; `rows` has the
+//! wire format of sessions, `groups` the headings.
 //!
 //! # What it never does
 //!
@@ -30,7 +30,6 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use grove_client::Endpoint;
 //! use grove_host::server::{self, AccessPolicy, Token};
 //! use grove_host::{Config, Env, Host};
 //! use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
@@ -45,7 +44,7 @@
 //!     let token = Token::generate(env.random.as_ref())?;
 //!     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
 //!     let hub = SessionHub::new(SessionSources {
-//!         this_host: Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()))?,
+//!         this_host: host.in_process(),
 //!         hosts: Arc::new(NoRemoteHosts),
 //!         history: None,
 //!         memory: Arc::new(InMemoryState::default()),
@@ -78,17 +77,17 @@ mod hosts;
 mod publisher;
 mod refusal;
 mod rows;
+mod this_host;
 mod visit;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use grove_client::Endpoint;
 use grove_core::ClientId;
 use grove_history::catalog::Catalog;
-use grove_host::FolderTrust;
 use grove_host::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubService};
+use grove_host::{FolderTrust, InProcessHost};
 #[cfg(doc)]
 use grove_sessions::InMemoryState;
 use grove_sessions::{Registry, StateStore};
@@ -107,8 +106,8 @@ const LINGER: Duration = Duration::from_secs(5);
 
 /// The sources of sessions.
 pub struct SessionSources {
-    /// The endpoint of this host, for its own sessions.
-    pub this_host: Endpoint,
+    /// This host, for its own sessions.
+    pub this_host: InProcessHost,
     /// The list of other hosts.
     pub hosts: Arc<dyn HostDirectory>,
     /// The sessions of other tools, if they are shown.
@@ -236,6 +235,8 @@ impl fmt::Debug for SessionHub {
 mod tests {
     use std::sync::Arc;
 
+    use grove_client::Endpoint;
+    use grove_host::{Config, Env, Host};
     use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
     use grove_sessions::{InMemoryState, SessionsProvider};
 
@@ -246,9 +247,12 @@ mod tests {
         Endpoint::tcp("ws://127.0.0.1:1/ws", None).unwrap()
     }
 
-    fn hub(hosts: Arc<dyn HostDirectory>) -> SessionHub {
-        let memory = Arc::new(InMemoryState::default());
-        SessionHub::new(SessionSources { this_host: nowhere(), hosts, history: None, memory, trust: None })
+    /// A host with a hub.
+    async fn hub(hosts: Arc<dyn HostDirectory>) -> (Host, SessionHub) {
+        let host = Host::in_memory(Env::in_memory(), Config::default(), Vec::new()).await.unwrap();
+        let (this_host, memory) = (host.in_process(), Arc::new(InMemoryState::default()));
+        let sources = SessionSources { this_host, hosts, history: None, memory, trust: None };
+        (host, SessionHub::new(sources))
     }
 
     fn provider(name: &str) -> Arc<dyn SessionsProvider> {
@@ -262,7 +266,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn its_own_providers_come_and_go_with_those_who_look_and_others_stay() {
-        let hub = hub(Arc::new(NoRemoteHosts));
+        let (_host, hub) = hub(Arc::new(NoRemoteHosts)).await;
         let theirs = hub.registry().register(provider("theirs")).unwrap();
         assert_eq!(ids(&hub), ["agenthost-theirs"]);
         let client = ClientId::from("one");
@@ -308,7 +312,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_id_that_somebody_has_taken_costs_only_its_own_provider() {
-        let hub = hub(Arc::new(TwoHosts));
+        let (_host, hub) = hub(Arc::new(TwoHosts)).await;
         let address = TwoHosts.all().unwrap().hosts[0].address.to_string();
         let _theirs = hub.registry().register(provider(&address)).unwrap();
         let _visit = hub.visit(&ClientId::from("one")).unwrap();

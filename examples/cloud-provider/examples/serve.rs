@@ -8,7 +8,6 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use grove_client::Endpoint;
 use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::Cloud;
 use grove_host::server::{self, AccessPolicy, Token};
@@ -35,7 +34,7 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
     let address = format!("ws://{on}/ws");
     let hub = SessionHub::new(SessionSources {
-        this_host: Endpoint::tcp(&address, Some(token.reveal()))?,
+        this_host: host.in_process(),
         hosts: Arc::new(NoRemoteHosts),
         history: None,
         memory: Arc::new(InMemoryState::default()),

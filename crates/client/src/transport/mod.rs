@@ -1,6 +1,7 @@
 //! Transports: the address of a host, and connections to it.
 
 mod address;
+mod in_process;
 mod lines;
 mod ssh;
 mod tls;
@@ -24,6 +25,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Error as SocketError};
 
 pub use address::{AddressError, HostAddress, SshAddress};
+pub use in_process::{ConnectInProcess, HostMessage, MessageChannel};
 pub use ssh::SshError;
 pub use tls::{CertificateError, Fingerprint, FingerprintError};
 
@@ -54,6 +56,8 @@ enum Route {
     WebSocket { url: Uri, token: Option<HeaderValue>, dial: Arc<dyn Dial> },
     /// One message per line.
     Ssh(Arc<Ssh>),
+    /// Channels.
+    InProcess(Arc<dyn ConnectInProcess>),
 }
 
 /// The credentials of a client. `Debug` does not show the token.
@@ -112,6 +116,11 @@ impl Endpoint {
     pub fn over(url: &str, token: Option<&str>, dial: Arc<dyn Dial>) -> Result<Self, EndpointError> {
         Ok(Self(Route::WebSocket { url: parse(url)?, token: bearer(token)?, dial }))
     }
+
+    /// A host in this process.
+    pub fn in_process(host: Arc<dyn ConnectInProcess>) -> Self {
+        Self(Route::InProcess(host))
+    }
 }
 
 /// The URL of requests on a host's own socket.
@@ -142,6 +151,7 @@ impl fmt::Debug for Endpoint {
             // A query may contain a token.
             Route::WebSocket { url, .. } => shown.field("host", &url.authority()).field("path", &url.path()),
             Route::Ssh(ssh) => shown.field("ssh", &ssh.address),
+            Route::InProcess(_) => shown.field("host", &"in this process"),
         };
         shown.finish_non_exhaustive()
     }
@@ -213,6 +223,7 @@ pub(crate) async fn open(endpoint: &Endpoint, message_bytes: usize) -> Result<Me
     match &endpoint.0 {
         Route::WebSocket { url, token, dial } => open_web(url, token.as_ref(), dial.as_ref(), message_bytes).await,
         Route::Ssh(ssh) => Ok(ssh.open(message_bytes)?),
+        Route::InProcess(host) => in_process::open(host.as_ref()),
     }
 }
 

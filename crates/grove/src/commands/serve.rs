@@ -65,8 +65,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
-    let this_host = grove_client::Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()));
-    set_session_sources(&host, &folder, settings, this_host.context("the host cannot reach itself")?);
+    set_session_sources(&host, &folder, settings);
     let serving = listeners.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {
         Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
@@ -162,11 +161,11 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
 }
 
 /// Gives the host its trusted folders, other tools' sessions, and the hub that lists the sessions of all sources.
-fn set_session_sources(host: &Host, folder: &DataFolder, settings: &Settings, this_host: grove_client::Endpoint) {
+fn set_session_sources(host: &Host, folder: &DataFolder, settings: &Settings) {
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let sources = SessionSources {
-        this_host,
+        this_host: host.in_process(),
         hosts: Arc::new(HostsFile::of(folder.path())),
         history: show_history(host, folder, settings),
         memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),

@@ -7,6 +7,7 @@ mod batch;
 mod budget;
 mod frame;
 mod frame_log;
+mod in_process;
 mod queue;
 mod write_buffer;
 
@@ -29,6 +30,7 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
 pub(crate) use budget::{Budget, ReservedBytes};
 pub use frame_log::FrameLog;
+pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use queue::{
     AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, Outgoing, Queue, QueuedAnswer, QueuedNotice,
 };
@@ -336,8 +338,8 @@ mod tests {
     use crate::config::Config;
     use crate::env::Env;
 
-    /// The futures of all requests together have twice this size.
-    const MAX_TASK_BYTES: usize = 4 << 10;
+    /// The futures of all requests together have several times this size.
+    const MAX_TASK_BYTES: usize = 1 << 10;
 
     #[tokio::test]
     async fn the_task_of_an_idle_connection_does_not_hold_the_futures_of_requests() {

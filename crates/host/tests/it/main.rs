@@ -20,6 +20,7 @@ mod gated_fs;
 mod harness;
 mod hooks;
 mod imports;
+mod in_process;
 mod page_access;
 mod refusals;
 mod server;
