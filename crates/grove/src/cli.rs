@@ -265,6 +265,14 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
+/// The session that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArg {
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
+    #[arg(id = "session", value_name = "SESSION")]
+    pub(crate) reference: String,
+}
+
 /// Flags for reaching a host.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {

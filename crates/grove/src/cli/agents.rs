@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Protocol;
+use super::{Protocol, SessionArg};
 
 pub(super) const AGENTS_HELP: &str = "\
 Examples:
@@ -85,8 +85,8 @@ pub(crate) struct AgentsRmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Print new output as it arrives, until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,

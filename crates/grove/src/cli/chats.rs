@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const CHATS_HELP: &str = "\
 Examples:
@@ -21,8 +21,8 @@ others.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatsArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Print one JSON object
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use grove_client::{Fingerprint, HostAddress};
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const HOSTS_HELP: &str = "\
 Examples:
@@ -46,8 +46,8 @@ others.";
 
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The target host, as `grove hosts` lists it, or `local`
     #[arg(value_name = "HOST")]
     pub(crate) to: String,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const APPROVE_HELP: &str = "\
 Examples:
@@ -88,8 +88,8 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionPermissionsArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Revoke everything that is allowed, so that a person is asked again; denials stay
     #[arg(long)]
     pub(crate) revoke: bool,

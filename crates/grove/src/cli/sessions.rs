@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ConnectArgs;
 use super::history::Since;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const CD_HELP: &str = "\
 Examples:
@@ -60,8 +60,8 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CdArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The folder; at another host, a whole path over there
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const TREE_HELP: &str = "\
 Examples:
@@ -164,8 +164,8 @@ pub(crate) struct TreeOfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The entries to show
     #[arg(long, value_enum, default_value = "default", value_name = "WHAT")]
     pub(crate) filter: TreeFilter,
@@ -181,8 +181,8 @@ pub(crate) struct TreeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GotoArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The entry's id, the beginning of it, or its label; `root` is before the first entry
     #[arg(value_name = "ENTRY|root")]
     pub(crate) entry: String,
@@ -207,8 +207,8 @@ pub(crate) struct GotoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The entry's id, the beginning of it, or its label
     pub(crate) entry: String,
     /// The new label; without it, the label is deleted
@@ -222,8 +222,8 @@ pub(crate) struct LabelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RenameArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The new title
     pub(crate) title: String,
     /// Print one JSON object: {"session":…,"chat":…,"title":…}
@@ -235,8 +235,8 @@ pub(crate) struct RenameArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BranchArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The message's id, the beginning of it, or its label
     pub(crate) entry: String,
     /// Print one JSON object: {"session":…,"text":…,"attachments":[…]}
@@ -248,8 +248,8 @@ pub(crate) struct BranchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The title of the new session [default: the old title with "(fork)" appended]
     #[arg(long, value_name = "TITLE")]
     pub(crate) title: Option<String>,
@@ -265,8 +265,8 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The target store
     #[arg(long, value_name = "STORE")]
     pub(crate) to: String,
@@ -279,8 +279,8 @@ pub(crate) struct MigrateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The end of the other branch: its id, the beginning of it, or its label
     pub(crate) entry: String,
     /// Instructions for the summary
@@ -295,8 +295,8 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Instructions for the summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,

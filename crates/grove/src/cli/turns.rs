@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const RUN_HELP: &str = "\
 Examples:
@@ -92,8 +92,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,
@@ -106,8 +106,8 @@ pub(crate) struct AttachArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// The prompt, quoted or not; `-` reads it from stdin
     #[arg(required = true, value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
@@ -135,8 +135,8 @@ pub(crate) struct SendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Stop waiting after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
@@ -152,8 +152,8 @@ pub(crate) struct WaitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Use this chat instead of the session's main one: its URI, or its name in the session
     #[arg(long, value_name = "CHAT")]
     pub(crate) chat: Option<String>,

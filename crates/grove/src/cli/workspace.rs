@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ConnectArgs;
+use super::{ConnectArgs, SessionArg};
 
 pub(super) const PLAN_HELP: &str = "\
 Examples:
@@ -52,8 +52,8 @@ the others.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Open the plan in an editor
     #[arg(long, conflicts_with_all = ["set", "delete"])]
     pub(crate) edit: bool,
@@ -72,8 +72,8 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Use the session's research files instead of its other files
     #[arg(long, global = true)]
     pub(crate) research: bool,
@@ -111,8 +111,8 @@ pub(crate) enum FilesAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointsArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) session: SessionArg,
     /// Print the summary of this checkpoint
     pub(crate) number: Option<u32>,
     /// Print one JSON object

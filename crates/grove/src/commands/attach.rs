@@ -18,8 +18,14 @@ pub(crate) fn run(common: &Common, args: &AttachArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
         let output = OutputFormat::json(args.json);
-        let (mut chat_client, envelopes) =
-            AnyChatClient::join(&connector, args.connect.protocol, &args.session, args.chat.as_deref(), output).await?;
+        let (mut chat_client, envelopes) = AnyChatClient::join(
+            &connector,
+            args.connect.protocol,
+            &args.session.reference,
+            args.chat.as_deref(),
+            output,
+        )
+        .await?;
         if output == OutputFormat::Shown {
             let title = chat_client.read_view(|view| sanitize(view.title));
             anstream::eprintln!("{} {}", bold(title), dim(format!("session {}", id_of(chat_client.uri()))));

@@ -13,7 +13,7 @@ use crate::show::style::sanitize;
 pub(crate) fn run(common: &Common, args: &CdArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let (connector, session) = connector.at_session(&args.session).await?;
+        let (connector, session) = connector.at_session(&args.session.reference).await?;
         let folder = if connector.is_remote() { far_folder(&args.folder)? } else { local_folder(&args.folder)? };
         let tree = TreeClient::of_session(&connector, &session, args.connect.protocol).await?;
         let wanted = SetWorkingDirectoryParams { directory: grove_work::file_uri(&folder) };

@@ -26,7 +26,7 @@ pub(crate) fn run(common: &Common, args: &ChatsArgs) -> Result<(), Failure> {
     }
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let (connector, session) = connector.at_session(&args.session).await?;
+        let (connector, session) = connector.at_session(&args.session.reference).await?;
         let client = connector.ahp(None).await?;
         let session = find_session(&client, &session).await?;
         match args.action.as_ref().unwrap_or(&ChatsAction::Ls) {

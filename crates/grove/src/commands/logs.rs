@@ -29,7 +29,7 @@ const PIECE: usize = 64 << 10;
 
 pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let session = find(common, &settings, &args.session)?;
+    let session = find(common, &settings, &args.session.reference)?;
     let chat = ChatId::from(args.chat.as_deref().unwrap_or(Session::MAIN_CHAT));
     let folder = shim_folder(&data_folder::agents_path(&settings.data_dir.value), &session, &chat);
     let unreadable = || format!("the log in {} cannot be read", folder.display());

@@ -74,9 +74,9 @@ pub(crate) fn run(common: &Common, args: &MoveArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?.with_summary_timeout();
     command_runtime()?.block_on(async {
         let to = target(&connector, &args.to)?;
-        let (from, wanted) = connector.at_session_excluding(&args.session, Some(to.host_name())).await?;
+        let (from, wanted) = connector.at_session_excluding(&args.session.reference, Some(to.host_name())).await?;
         if from.host_name() == to.host_name() {
-            let (said, host) = (&args.session, to.host_name());
+            let (said, host) = (&args.session.reference, to.host_name());
             return Err(Failure::NotFound(format!(
                 "no other host has a session {said:?} that could be moved to {host}: `grove ls --all` lists them"
             )));

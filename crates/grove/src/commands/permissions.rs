@@ -13,7 +13,7 @@ use crate::show::style::sanitize;
 pub(crate) fn run(common: &Common, args: &SessionPermissionsArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
+        let tree = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         let permissions = tree.permissions(&PermissionsParams { revoke: args.revoke }).await?;
         if args.json {
             let mut told = serde_json::to_value(&permissions)?;

@@ -17,8 +17,14 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
         let output = OutputFormat::json(args.json);
-        let (mut chat_client, envelopes) =
-            AnyChatClient::join(&connector, args.connect.protocol, &args.session, args.chat.as_deref(), output).await?;
+        let (mut chat_client, envelopes) = AnyChatClient::join(
+            &connector,
+            args.connect.protocol,
+            &args.session.reference,
+            args.chat.as_deref(),
+            output,
+        )
+        .await?;
         if let Some(at) = chat_client.moved_to() {
             let (host, id) = (Destination::of(connector.data_dir(), &at)?, sanitize(id_of(&at.session)));
             return Err(match &host {
@@ -71,7 +77,7 @@ pub(crate) fn cancel(common: &Common, args: &CancelArgs) -> Result<(), Failure> 
         let (mut chat_client, _) = AnyChatClient::join(
             &connector,
             args.connect.protocol,
-            &args.session,
+            &args.session.reference,
             args.chat.as_deref(),
             OutputFormat::Shown,
         )

@@ -56,7 +56,7 @@ pub(crate) fn run(common: &Common, args: &WaitArgs) -> Result<(), Failure> {
         let join = AnyChatClient::join(
             &connector,
             args.connect.protocol,
-            &args.session,
+            &args.session.reference,
             args.chat.as_deref(),
             OutputFormat::Shown,
         );

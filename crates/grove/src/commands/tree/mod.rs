@@ -27,7 +27,7 @@ use crate::show::tree::lines;
 pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let rows = tree.rows(args.filter.name(), args.search.as_deref()).await?;
         if args.json {
             return Ok(print_line(json!({"session": tree.session(), "rows": rows}))?);
@@ -49,7 +49,7 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
 pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let target = find(&tree, &args.entry).await?;
         // An empty label deletes it.
         let label = args.text.clone().filter(|text| !text.is_empty());
@@ -69,7 +69,7 @@ pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
 pub(crate) fn rename(common: &Common, args: &RenameArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         tree.rename(&RenameParams { title: args.title.clone() }).await?;
         if args.json {
             return Ok(print_line(json!({"session": tree.session(), "chat": tree.chat(), "title": args.title}))?);

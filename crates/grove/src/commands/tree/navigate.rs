@@ -19,7 +19,7 @@ const SHOWN: usize = 60;
 pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?.with_summary_timeout();
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let rows = all(&tree).await?;
         let target = match args.entry.as_str() {
             ROOT => None,

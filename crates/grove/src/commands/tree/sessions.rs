@@ -12,7 +12,7 @@ use crate::connect::{HostConnector, id_of};
 pub(crate) fn branch(common: &Common, args: &BranchArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let entry = find(&tree, &args.entry).await?.id;
         let made = tree.branch(&BranchParams { entry }).await?;
         if args.json {
@@ -30,7 +30,7 @@ pub(crate) fn branch(common: &Common, args: &BranchArgs) -> Result<(), Failure> 
 pub(crate) fn fork(common: &Common, args: &ForkArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let made = tree.fork(&ForkParams { title: args.title.clone(), store: args.to.clone() }).await?;
         match args.json {
             true => Ok(print_line(json!({"session": made.session}))?),
@@ -42,7 +42,7 @@ pub(crate) fn fork(common: &Common, args: &ForkArgs) -> Result<(), Failure> {
 pub(crate) fn migrate(common: &Common, args: &MigrateArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let tree = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
+        let tree = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         let done = tree.migrate(&MigrateParams { store: args.to.clone() }).await?;
         if args.json {
             return Ok(print_line(in_session(tree.session(), &done)?)?);

@@ -13,7 +13,7 @@ use crate::show::style::sanitize;
 pub(crate) fn merge(common: &Common, args: &MergeArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?.with_summary_timeout();
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let entry = find(&tree, &args.entry).await?.id;
         let wanted = MergeParams { entry, instructions: args.instructions.clone() };
         let merged = wait_or_abort(&tree, "summarizing the other branch", tree.merge(&wanted)).await?;
@@ -28,7 +28,7 @@ pub(crate) fn merge(common: &Common, args: &MergeArgs) -> Result<(), Failure> {
 pub(crate) fn compact(common: &Common, args: &CompactArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.of.connect)?.with_summary_timeout();
     command_runtime()?.block_on(async {
-        let tree = TreeClient::find(&connector, &args.session, &args.of).await?;
+        let tree = TreeClient::find(&connector, &args.session.reference, &args.of).await?;
         let wanted = CompactParams { instructions: args.instructions.clone() };
         let compacted = wait_or_abort(&tree, "compacting the conversation", tree.compact(&wanted)).await?;
         if args.json {

@@ -15,7 +15,7 @@ use crate::show::table::lines;
 pub(crate) fn run(common: &Common, args: &CheckpointsArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let session = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
+        let session = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         if let Some(number) = args.number {
             let method = Method::Workspace(workspace::WorkspaceMethod::Checkpoint);
             let found: CheckpointResult = session.ask(method, &CheckpointParams { number }).await?;

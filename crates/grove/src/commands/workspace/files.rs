@@ -24,7 +24,7 @@ pub(crate) fn run(common: &Common, args: &FilesArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     let shelf = if args.research { FilesFolder::Research } else { FilesFolder::Files };
     command_runtime()?.block_on(async {
-        let session = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
+        let session = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         match args.action.as_ref().unwrap_or(&FilesAction::Ls) {
             FilesAction::Ls => list(&session, shelf, args.json).await,
             FilesAction::Get { name } => get(&session, shelf, name, args.json).await,

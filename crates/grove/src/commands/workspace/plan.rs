@@ -20,7 +20,7 @@ const MOST: usize = 2 << 20;
 pub(crate) fn run(common: &Common, args: &PlanArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let session = TreeClient::of_session(&connector, &args.session, args.connect.protocol).await?;
+        let session = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         if args.delete {
             return set(&session, None, args.json).await;
         }
