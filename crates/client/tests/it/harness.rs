@@ -11,18 +11,15 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options, Subscription, V1};
 use grove_fs::MemoryFs;
-use grove_host::server::{self, AccessPolicy, Token};
-use grove_host::{
-    Config, Env, Host, Journal, JournalContents, Listener, Spawn, Stores, Stream, SyncMode, Task, recover,
-};
+use grove_host::{Config, Env, Host, Journal, JournalContents, Stores, SyncMode, recover};
+use grove_testkit::host::{Dialer, PIPE_BYTES, TOKEN, Tasks, pipes};
 use grove_wire::v1::{self, SessionChange, SessionState, UserMessage};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// How long a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -42,7 +39,8 @@ pub(crate) struct TestHost {
 /// The proxy between clients and the host, which outlives the host.
 pub(crate) struct Front {
     address: SocketAddr,
-    dial: Mutex<mpsc::UnboundedSender<DuplexStream>>,
+    /// The way to the current host.
+    dialer: Mutex<Dialer>,
     open: Mutex<Vec<AbortHandle>>,
     refuse: AtomicBool,
     /// Messages to the host, and from it, pass.
@@ -54,7 +52,7 @@ impl Front {
     fn new(address: SocketAddr) -> Arc<Self> {
         Arc::new(Self {
             address,
-            dial: Mutex::new(mpsc::unbounded_channel().0),
+            dialer: Mutex::new(pipes().0),
             open: Mutex::default(),
             refuse: AtomicBool::new(false),
             up: watch::Sender::new(true),
@@ -86,11 +84,8 @@ impl Front {
         if self.refuse.load(Ordering::SeqCst) {
             return;
         }
-        let (middle, far) = tokio::io::duplex(64 << 10);
         // A restarting host accepts no connections.
-        if self.dial.lock().unwrap().send(far).is_err() {
-            return;
-        }
+        let Ok(middle) = self.dialer.lock().unwrap().dial(PIPE_BYTES) else { return };
         let (near_in, near_out) = tokio::io::split(near);
         let (far_in, far_out) = tokio::io::split(middle);
         let (up, down) = (self.up.subscribe(), self.down.subscribe());
@@ -120,7 +115,7 @@ struct InMemory(Arc<Front>);
 #[async_trait]
 impl Dial for InMemory {
     async fn dial(&self) -> io::Result<Box<dyn grove_client::ByteStream>> {
-        let (near, far) = tokio::io::duplex(64 << 10);
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
         self.0.connect(far);
         Ok(Box::new(near))
     }
@@ -138,29 +133,6 @@ impl Journal for MemoryJournal {
     }
 
     async fn release(&mut self, _upto: u64) {}
-}
-
-/// The host's tasks, which can be aborted all at once, as by `kill -9`.
-#[derive(Clone, Debug, Default)]
-struct Tasks(Arc<Mutex<Vec<AbortHandle>>>);
-
-impl Spawn for Tasks {
-    fn spawn(&self, task: Task) {
-        self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
-    }
-}
-
-/// A listener whose connections come from a channel.
-struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
-
-#[async_trait]
-impl Listener for Pipes {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
-    }
 }
 
 impl TestHost {
@@ -195,16 +167,13 @@ impl TestHost {
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
-        let (dial, pipes) = mpsc::unbounded_channel();
-        *front.dial.lock().unwrap() = dial;
-        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), front.address);
-        server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+        *front.dialer.lock().unwrap() = grove_testkit::host::serve_at(&host, front.address).0;
         Self { host, front, journal, sessions, tasks }
     }
 
     /// Aborts all tasks of the host, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
-        self.tasks.0.lock().unwrap().iter().for_each(AbortHandle::abort);
+        self.tasks.kill();
         self.front.cut();
         tokio::task::yield_now().await;
         *self = Self::recovered(self.front.clone(), config, self.journal.clone(), self.sessions.clone()).await;

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use grove_fs::StorageClient;
+use grove_testkit::host::{ADDRESS, TOKEN};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, WriteHalf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
-use crate::world::{ADDRESS, SECRET, TOKEN, settle};
+use crate::world::{SECRET, settle};
 
 /// The frames of one connection, one a line: `{"client":FRAME}` or `{"host":FRAME}`, the frames byte for byte but for what may
 /// change: Grove's version, the words in which something is refused, and names of temporary files.

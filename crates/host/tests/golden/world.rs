@@ -14,21 +14,18 @@ use grove_core::Timestamp;
 use grove_fs::rpc::StorageCapabilities;
 use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
-use grove_host::server::{self, AccessPolicy, HostServer, Token};
+use grove_host::server::HostServer;
 use grove_host::{
-    ClientStorageRegister, Clock, Compaction, Config, Env, Host, Journal, JournalContents, Listener, Random, Spawn,
-    Stores, Stream, SyncMode, Task, recover,
+    ClientStorageRegister, Compaction, Config, Env, Host, Journal, JournalContents, Random, Stores, SyncMode, recover,
 };
+use grove_testkit::host::{Dialer, PausedClock, Tasks, pipes};
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
 
 use crate::agent::TapeAgent;
 use crate::client::{Client, Dialect, Recording, SdkClient};
 use crate::folder;
 use crate::timed_fs::TimedFs;
 
-pub(crate) const ADDRESS: &str = "127.0.0.1:7000";
-pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const SECRET: &str = "the secret of the port";
 
 /// The clock of a scenario begins here: 2023-11-14T22:13:20Z.
@@ -53,8 +50,8 @@ pub(crate) struct RunningHost {
     pub(crate) host: Host,
     tasks: Tasks,
     serving: HostServer,
-    dial: mpsc::UnboundedSender<DuplexStream>,
-    dial_sdk: mpsc::UnboundedSender<DuplexStream>,
+    dialer: Dialer,
+    sdk_dialer: Dialer,
 }
 
 pub(crate) fn agents() -> Vec<Arc<dyn Agent>> {
@@ -74,7 +71,7 @@ pub(crate) async fn settle() {
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            clock: Arc::new(PausedClock { start: tokio::time::Instant::now(), at: BEGINNING }),
+            clock: Arc::new(PausedClock::new(Timestamp(BEGINNING))),
             random: Arc::default(),
             journal: SegmentedJournal::default(),
             local: MemoryFs::default(),
@@ -88,7 +85,7 @@ impl World {
     /// The world that a committed scenario left, a day later.
     pub(crate) async fn load(scenario: &str) -> Self {
         let mut world = Self::new();
-        world.clock = Arc::new(PausedClock { start: tokio::time::Instant::now(), at: BEGINNING + DAY });
+        world.clock = Arc::new(PausedClock::new(Timestamp(BEGINNING + DAY)));
         // Other ids than those that are given already.
         world.random = Arc::new(CountingRandom(AtomicU64::new(1 << 32)));
         for (path, bytes) in folder::read(&folder::root(scenario)) {
@@ -194,73 +191,27 @@ async fn read_all(fs: &MemoryFs, folder: String, below: &str, all: &mut BTreeMap
 impl RunningHost {
     /// A host that can be connected to by pipes.
     pub(crate) fn serve(host: Host, tasks: Tasks) -> Self {
-        let (dial, pipes) = mpsc::unbounded_channel();
-        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        let (dial_sdk, pipes) = mpsc::unbounded_channel();
+        let (dialer, serving) = grove_testkit::host::serve(&host);
+        let (sdk_dialer, pipes) = pipes();
         let config =
             EndpointConfig { store: "copilot".into(), secret: Some(SECRET.to_owned()), keeps_temp_files: false };
-        serving.serve_sdks(CopilotEndpoint::new(host.clone(), config), Box::new(Pipes(pipes)));
-        Self { host, tasks, serving, dial, dial_sdk }
+        serving.serve_sdks(CopilotEndpoint::new(host.clone(), config), Box::new(pipes));
+        Self { host, tasks, serving, dialer, sdk_dialer }
     }
 
     pub(crate) fn connection(&self) -> DuplexStream {
-        let (near, far) = tokio::io::duplex(1 << 20);
-        self.dial.send(far).unwrap();
-        near
+        self.dialer.dial(1 << 20).unwrap()
     }
 
     pub(crate) fn sdk_connection(&self) -> DuplexStream {
-        let (near, far) = tokio::io::duplex(1 << 20);
-        self.dial_sdk.send(far).unwrap();
-        near
+        self.sdk_dialer.dial(1 << 20).unwrap()
     }
 
     /// Ends all tasks of the host at once, as `kill -9` does.
     pub(crate) async fn kill(self) {
-        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        self.tasks.kill();
         settle().await;
         drop(self.serving);
-    }
-}
-
-/// Connections come through a channel.
-struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
-
-#[async_trait]
-impl Listener for Pipes {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tasks(Arc<Mutex<Vec<tokio::task::AbortHandle>>>);
-
-impl Spawn for Tasks {
-    fn spawn(&self, task: Task) {
-        self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
-    }
-}
-
-/// Time is tokio's paused time.
-#[derive(Debug)]
-struct PausedClock {
-    start: tokio::time::Instant,
-    /// Milliseconds since 1970 at the start.
-    at: u64,
-}
-
-impl Clock for PausedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.at + u64::try_from(self.start.elapsed().as_millis()).unwrap())
-    }
-
-    fn sleep(&self, time: Duration) -> Task {
-        Box::pin(tokio::time::sleep(time))
     }
 }
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grove_agents::scripted::ScriptedAgent;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
-use grove_core::{AgentInfo, ModelInfo, TurnId};
+use grove_core::{AgentInfo, ModelInfo, Timestamp, TurnId};
 use grove_host::{Config, Env, Host, Limits};
+use grove_testkit::host::PausedClock;
 use grove_wire::ahp::{self, ToolCallState};
 use grove_wire::v1::{Lifecycle, TurnState};
 use serde_json::json;
 
-use crate::harness::{PausedClock, TestHost};
+use crate::harness::TestHost;
 
 /// An agent that does what its test says.
 #[derive(Clone, Default)]
@@ -122,7 +123,7 @@ async fn an_agent_that_breaks_down_ends_its_turn_in_error_and_the_host_goes_on()
 async fn an_agent_that_hangs_ends_its_turn_in_error_after_the_silence_allowed() {
     let silence = Duration::from_secs(10);
     let limits = Limits { turn_silence: silence, ..Limits::default() };
-    let env = Env { clock: Arc::new(PausedClock::new()), ..Env::in_memory() };
+    let env = Env { clock: Arc::new(PausedClock::new(Timestamp(1_700_000_000_000))), ..Env::in_memory() };
     let config = Config { limits, ..Config::default() };
     let host = Host::in_memory(env, config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
     let mut client = crate::harness::dialed(&host).await;

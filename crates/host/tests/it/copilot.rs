@@ -5,50 +5,41 @@ use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
-use grove_host::server::{self, AccessPolicy, HostServer, Token, sdk};
+use grove_host::server::{HostServer, sdk};
 use grove_host::{Config, Env, Host, Limits};
+use grove_testkit::host::{ADDRESS, Dialer, TOKEN, pipes};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::harness::Pipes;
-
-const ADDRESS: &str = "127.0.0.1:7000";
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const SECRET: &str = "a secret of the port";
 
 /// A host with its own listener, and one for SDKs.
 struct SdkHost {
     _serving: HostServer,
-    http: mpsc::UnboundedSender<DuplexStream>,
-    sdks: mpsc::UnboundedSender<DuplexStream>,
+    http: Dialer,
+    sdks: Dialer,
 }
 
 impl SdkHost {
     async fn start(limits: Limits, secret: Option<&str>) -> Self {
         let config = Config { limits, ..Config::default() };
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
-        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        let (http, pipes) = mpsc::unbounded_channel();
-        let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        let (sdks, pipes) = mpsc::unbounded_channel();
+        let (http, serving) = grove_testkit::host::serve(&host);
+        let (sdks, pipes) = pipes();
         let secret = secret.map(str::to_owned);
         let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false };
-        serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(Pipes(pipes)));
+        serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(pipes));
         Self { _serving: serving, http, sdks }
     }
 
     fn sdk(&self) -> Sdk {
-        let (near, far) = tokio::io::duplex(256 << 10);
-        self.sdks.send(far).unwrap();
-        Sdk { stream: near, buffer: Vec::new() }
+        Sdk { stream: self.sdks.dial(256 << 10).unwrap(), buffer: Vec::new() }
     }
 
     /// A connection as `grove copilot` opens it, and the status that it was answered with.
     async fn carried(&self, program: &str, headers: &[(&str, &str)]) -> (u16, Sdk) {
-        let (mut near, far) = tokio::io::duplex(256 << 10);
-        self.http.send(far).unwrap();
+        let mut near = self.http.dial(256 << 10).unwrap();
         let mut head = format!(
             "GET /copilot HTTP/1.1\r\nHost: {ADDRESS}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: Upgrade\r\n\
              Upgrade: {}\r\n{}: {program}\r\n",

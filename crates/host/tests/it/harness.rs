@@ -8,22 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
-use grove_core::Timestamp;
 use grove_fs::{MemoryFs, SessionFs};
-use grove_host::server::{self, AccessPolicy, Token};
-use grove_host::{
-    ClientStorageRegister, Clock, Config, Env, Host, Journal, JournalContents, Listener, Spawn, Stores, Stream,
-    SyncMode, Task, recover,
-};
+use grove_host::{ClientStorageRegister, Config, Env, Host, Journal, JournalContents, Stores, SyncMode, recover};
 use grove_testkit::ahp::ReconnectOutcome;
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, Tasks};
 use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
 
 use crate::gated_fs::{Gate, GatedFs};
-
-const ADDRESS: &str = "127.0.0.1:7000";
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 pub(crate) struct TestHost {
     pub(crate) host: Host,
@@ -42,7 +34,7 @@ pub(crate) struct TestHost {
     pub(crate) damage: Vec<String>,
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
-    dial: mpsc::UnboundedSender<DuplexStream>,
+    dialer: Dialer,
 }
 
 /// A journal in memory, which can be read, truncated, and made to fail.
@@ -75,29 +67,6 @@ impl Journal for MemoryJournal {
             !goes || (record["event"].is_null() && record["mark"].is_null())
         };
         *bytes = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| needed(line)).flatten().copied().collect();
-    }
-}
-
-/// The host's tasks, to be ended all at once, as by `kill -9`.
-#[derive(Clone, Debug, Default)]
-struct Tasks(Arc<Mutex<Vec<tokio::task::AbortHandle>>>);
-
-impl Spawn for Tasks {
-    fn spawn(&self, task: Task) {
-        self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
-    }
-}
-
-/// Connections come through a channel.
-pub(crate) struct Pipes(pub(crate) mpsc::UnboundedReceiver<DuplexStream>);
-
-#[async_trait]
-impl Listener for Pipes {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
     }
 }
 
@@ -142,15 +111,13 @@ impl TestHost {
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let damage = recovered.damage.clone();
         let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
-        let (dial, pipes) = mpsc::unbounded_channel();
-        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dial }
+        let (dialer, _) = grove_testkit::host::serve(&host);
+        Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dialer }
     }
 
     /// Ends all tasks of the host at once.
     pub(crate) async fn kill(&self) {
-        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        self.tasks.kill();
         tokio::task::yield_now().await;
     }
 
@@ -174,14 +141,12 @@ impl TestHost {
 
     /// The near end of a new connection. `buffer` is the capacity of the pipe.
     pub(crate) fn dial(&self, buffer: usize) -> DuplexStream {
-        let (near, far) = tokio::io::duplex(buffer);
-        self.dial.send(far).unwrap();
-        near
+        self.dialer.dial(buffer).unwrap()
     }
 
     /// A client that has not initialized.
     pub(crate) async fn connect(&self, client_id: &str) -> Client {
-        Client::over(Box::new(self.dial(64 << 10)), &Self::url(), client_id).await
+        Client::over(Box::new(self.dial(PIPE_BYTES)), &Self::url(), client_id).await
     }
 
     /// A client that has initialized, and is subscribed to the root.
@@ -200,22 +165,22 @@ impl TestHost {
 
     /// A client of this version of the Agent Host Protocol.
     pub(crate) async fn ahp_of(&self, version: &str, client_id: &str) -> ahp::Client {
-        let mut client = ahp::Client::over(Box::new(self.dial(64 << 10)), &Self::url(), client_id).await;
+        let mut client = ahp::Client::over(Box::new(self.dial(PIPE_BYTES)), &Self::url(), client_id).await;
         client.initialize_with(&[version], &[]).await.unwrap();
         client
     }
 
     pub(crate) async fn ahp(&self, client_id: &str) -> ahp::Client {
-        self.ahp_over(client_id, 64 << 10).await
+        self.ahp_over(client_id, PIPE_BYTES).await
     }
 
     pub(crate) async fn bring_back_ahp(&self, client: &mut ahp::Client) -> ReconnectOutcome {
-        client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
+        client.reconnect(Box::new(self.dial(PIPE_BYTES)), &Self::url()).await
     }
 
     /// Reconnects a client. Returns whether it got a replay.
     pub(crate) async fn bring_back(&self, client: &mut Client) -> bool {
-        client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
+        client.reconnect(Box::new(self.dial(PIPE_BYTES)), &Self::url()).await
     }
 }
 
@@ -225,7 +190,7 @@ pub(crate) struct StoreHost {
     journal: MemoryJournal,
     sessions: Arc<dyn SessionFs>,
     tasks: Tasks,
-    dial: mpsc::UnboundedSender<DuplexStream>,
+    dialer: Dialer,
 }
 
 impl StoreHost {
@@ -241,15 +206,13 @@ impl StoreHost {
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
-        let (dial, pipes) = mpsc::unbounded_channel();
-        let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, tasks, dial }
+        let (dialer, _) = grove_testkit::host::serve(&host);
+        Self { host, journal, sessions, tasks, dialer }
     }
 
     /// Ends all tasks of the host at once, and starts another on another handle of its store.
     pub(crate) async fn kill_and_restart(self, config: Config, sessions: Arc<dyn SessionFs>) -> Self {
-        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        self.tasks.kill();
         tokio::task::yield_now().await;
         // Like a killed process, it does not clean up either.
         std::mem::forget(self.sessions);
@@ -257,8 +220,7 @@ impl StoreHost {
     }
 
     pub(crate) async fn ahp(&self, client_id: &str) -> ahp::Client {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        self.dial.send(far).unwrap();
+        let near = self.dialer.dial(PIPE_BYTES).unwrap();
         let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), client_id).await;
         client.initialize(&[]).await;
         client
@@ -277,33 +239,10 @@ pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// A clock that stands still while tokio's is paused.
-#[derive(Debug)]
-pub(crate) struct PausedClock(tokio::time::Instant);
-
-impl PausedClock {
-    pub(crate) fn new() -> Self {
-        Self(tokio::time::Instant::now())
-    }
-}
-
-impl Clock for PausedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(1_700_000_000_000 + u64::try_from(self.0.elapsed().as_millis()).unwrap())
-    }
-
-    fn sleep(&self, time: Duration) -> Task {
-        Box::pin(tokio::time::sleep(time))
-    }
-}
-
 /// A client of the Agent Host Protocol on a host of the test's own.
 pub(crate) async fn dialed(host: &Host) -> ahp::Client {
-    let (near, far) = tokio::io::duplex(64 << 10);
-    let (dial, pipes) = mpsc::unbounded_channel();
-    dial.send(far).unwrap();
-    let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-    server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+    let (dialer, _) = grove_testkit::host::serve(host);
+    let near = dialer.dial(PIPE_BYTES).unwrap();
     let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), "dialed").await;
     client.initialize(&[]).await;
     client

@@ -1,12 +1,13 @@
 //! Page access: both sides prove that they know the token, and neither sends it.
 
 use futures_util::{SinkExt, StreamExt};
+use grove_testkit::host::{ADDRESS, TOKEN};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::server::{ADDRESS, Served, TOKEN};
+use crate::server::Served;
 
 /// HMAC-SHA-256, as a page makes it.
 fn hmac(key: &[u8], message: &str) -> Vec<u8> {

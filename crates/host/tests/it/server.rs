@@ -8,20 +8,15 @@ use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
 use grove_host::server::{self, AccessPolicy, Asset, Caching, HostServer, Token, WebPage};
 use grove_host::{Config, Env, Folders, FrameLog, Host, Limits};
 use grove_testkit::Client;
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, pipes};
 use grove_work::{Roots, file_uri};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
-
-use crate::harness::Pipes;
-
-pub(crate) const ADDRESS: &str = "127.0.0.1:7000";
-pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 pub(crate) struct Served {
     serving: HostServer,
-    dial: mpsc::UnboundedSender<DuplexStream>,
+    dialer: Dialer,
 }
 
 pub(crate) struct HttpResponse {
@@ -42,20 +37,18 @@ impl HttpResponse {
 impl Served {
     pub(crate) async fn start(config: Config, page: Option<WebPage>) -> Self {
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
-        let (dial, pipes) = mpsc::unbounded_channel();
+        let (dialer, pipes) = pipes();
         let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        let listener = Box::new(Pipes(pipes));
+        let listener = Box::new(pipes);
         let serving = match page {
             Some(page) => server::serve_with_page(host, access, page, listener),
             None => server::serve(host, access, listener),
         };
-        Self { serving, dial }
+        Self { serving, dialer }
     }
 
     pub(crate) fn dial(&self) -> DuplexStream {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        self.dial.send(far).unwrap();
-        near
+        self.dialer.dial(PIPE_BYTES).unwrap()
     }
 
     pub(crate) async fn http(&self, line: &str, headers: &[&str]) -> HttpResponse {
@@ -291,17 +284,11 @@ async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let limits = Limits { unauthenticated_connections: 4, ..Limits::default() };
     let host = Host::in_memory(Env::in_memory(), Config { limits, ..Config::default() }, vec![Arc::new(ScriptedAgent)]);
     let host = host.await.unwrap();
-    let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-    let (_main, pipes) = mpsc::unbounded_channel();
-    let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-    let (dial, pipes) = mpsc::unbounded_channel();
+    let (_main, serving) = grove_testkit::host::serve(&host);
+    let (dialer, pipes) = pipes();
     let config = EndpointConfig { store: "copilot".into(), secret: Some(TOKEN.to_owned()), keeps_temp_files: false };
-    serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(Pipes(pipes)));
-    let open = || {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        dial.send(far).unwrap();
-        near
-    };
+    serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(pipes));
+    let open = || dialer.dial(PIPE_BYTES).unwrap();
     let mut known = open();
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "connect", "params": {"token": TOKEN}}).to_string();
     known.write_all(format!("Content-Length: {}\r\n\r\n{hello}", hello.len()).as_bytes()).await.unwrap();
@@ -349,8 +336,7 @@ async fn a_request_whose_end_is_not_certain_is_refused_and_its_connection_closed
 
 /// A WebSocket, upgraded by hand, whose frames the test writes itself.
 async fn raw_socket(host: &Served, buffer: usize) -> DuplexStream {
-    let (mut near, far) = tokio::io::duplex(buffer);
-    host.dial.send(far).unwrap();
+    let mut near = host.dialer.dial(buffer).unwrap();
     let head = format!(
         "GET /ws?tkn={TOKEN} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"

@@ -13,22 +13,20 @@ use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_client::dialect::ahp::DisposeSession;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options};
 use grove_core::AgentInfo;
-use grove_host::server::{self, AccessPolicy, Token};
-use grove_host::{Config, Env, Host, JournalContents, Listener, NoJournal, Stream, recover};
+use grove_host::{Config, Env, Host, JournalContents, NoJournal, recover};
 use grove_sessions::provider::{ProviderEvent, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
 use grove_sessions::session::SessionWorkspace;
 use grove_sessions::{Session, SessionsProvider, Uri};
+use grove_testkit::host::{Dialer, PIPE_BYTES, TOKEN};
 use grove_wire::ahp::{
     Action, ChatAction, ChatToolCallConfirmed, CreateSessionParams, ResponsePart, ToolCallConfirmationReason,
     ToolCallState,
 };
-use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -76,7 +74,7 @@ impl Agent for Named {
 pub(super) struct TestHost {
     address: SocketAddr,
     door: Arc<TestListener>,
-    dial: mpsc::UnboundedSender<DuplexStream>,
+    dialer: Dialer,
     /// The host itself, which ends with it.
     pub(super) host: Host,
 }
@@ -88,27 +86,12 @@ struct TestListener {
 }
 
 /// A connection to the host that needs no socket.
-struct TestConnector(mpsc::UnboundedSender<DuplexStream>);
+struct TestConnector(Dialer);
 
 #[async_trait]
 impl Dial for TestConnector {
     async fn dial(&self) -> io::Result<Box<dyn grove_client::ByteStream>> {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        self.0.send(far).map_err(|_| io::ErrorKind::ConnectionRefused)?;
-        Ok(Box::new(near))
-    }
-}
-
-/// Connections through a channel.
-struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
-
-#[async_trait]
-impl Listener for Pipes {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
-            None => Err(io::ErrorKind::NotConnected.into()),
-        }
+        Ok(Box::new(self.0.dial(PIPE_BYTES)?))
     }
 }
 
@@ -125,24 +108,16 @@ impl TestHost {
         let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (dial, pipes) = mpsc::unbounded_channel();
-        server::serve(
-            host.clone(),
-            AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), address),
-            Box::new(Pipes(pipes)),
-        );
+        let (dialer, _) = grove_testkit::host::serve_at(&host, address);
         let door = Arc::new(TestListener::default());
         tokio::spawn({
-            let (door, dial) = (door.clone(), dial.clone());
+            let (door, dialer) = (door.clone(), dialer.clone());
             async move {
                 while let Ok((mut near, _)) = listener.accept().await {
                     if door.is_shut.load(Ordering::SeqCst) {
                         continue;
                     }
-                    let (mut middle, far) = tokio::io::duplex(64 << 10);
-                    if dial.send(far).is_err() {
-                        return;
-                    }
+                    let Ok(mut middle) = dialer.dial(PIPE_BYTES) else { return };
                     let carried = tokio::spawn(async move {
                         tokio::io::copy_bidirectional(&mut near, &mut middle).await.ok();
                     });
@@ -150,7 +125,7 @@ impl TestHost {
                 }
             }
         });
-        Self { address, door, dial, host }
+        Self { address, door, dialer, host }
     }
 
     /// Cuts every connection through the socket, and accepts none.
@@ -183,7 +158,7 @@ impl TestHost {
 
     /// Another client of the host, which is not affected by closing the socket.
     pub(super) async fn inside(&self) -> Client<Ahp> {
-        let way = Arc::new(TestConnector(self.dial.clone()));
+        let way = Arc::new(TestConnector(self.dialer.clone()));
         let endpoint = Endpoint::over(&format!("ws://{}/ws", self.address), Some(TOKEN), way).unwrap();
         soon("a client", Client::connect(endpoint, Ahp::default(), Options::default())).await.unwrap()
     }
