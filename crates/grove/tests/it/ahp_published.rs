@@ -223,7 +223,25 @@ async fn the_published_client_folds_what_fresh_snapshots_say() {
     client.subscribe(CHAT).await;
     client.until(|client| client.added == 1).await;
     client.must_agree().await;
+    folds_a_streamed_turn(&mut client).await;
+    folds_answers(&mut client).await;
+    folds_a_queue_and_failures(&mut client).await;
+    folds_further_chats_and_settings(&mut client).await;
 
+    let watch: Value = client.client.request("createResourceWatch", on_root(json!({"uri": folder}))).await.unwrap();
+    let watch = watch["channel"].as_str().unwrap().to_owned();
+    client.subscribe(&watch).await;
+    host.place.write("home/new.txt", "n");
+    client.until(|client| client.actions.iter().any(|(channel, _)| *channel == watch)).await;
+    client.must_agree().await;
+
+    let seen: Vec<Value> = client.actions.iter().map(|(_, action)| serde_json::to_value(action).unwrap()).collect();
+    assert!(seen.len() > 60, "{}", seen.len());
+    client.client.shutdown().await;
+}
+
+/// Text, reasoning, a tool, content, a title and usage.
+async fn folds_a_streamed_turn(client: &mut Published) {
     let script = json!([
         {"reason": "hm"}, {"say": "one two three", "chunks": 3}, {"tool": {"name": "ls", "input": "-a", "output": "x"}},
         {"part": {"mimeType": "image/png", "base64": "iVBORw0KGgo="}}, {"title": "Named"},
@@ -232,7 +250,10 @@ async fn the_published_client_folds_what_fresh_snapshots_say() {
     client.script(CHAT, "streams", script).await;
     client.turn_end(CHAT, "streams").await;
     client.must_agree().await;
+}
 
+/// A permission, a question, and a tool that this client runs.
+async fn folds_answers(client: &mut Published) {
     let tool = json!({
         "name": "sh", "input": "rm", "output": "x", "permission": "shell", "editable": true,
         "options": [{"id": "once", "label": "Once", "allows": true}],
@@ -294,7 +315,10 @@ async fn the_published_client_folds_what_fresh_snapshots_say() {
         .await;
     client.turn_end(CHAT, "asks").await;
     client.must_agree().await;
+}
 
+/// Queued messages, a draft, a cancelled turn and a failed one.
+async fn folds_a_queue_and_failures(client: &mut Published) {
     client.script(CHAT, "cancelled", json!([{"say": "x"}, {"tool": {"name": "sh", "permission": "write"}}])).await;
     client.asked(S).await;
     for (id, text) in [("b", "second"), ("a", "first")] {
@@ -313,7 +337,9 @@ async fn the_published_client_folds_what_fresh_snapshots_say() {
     client.script(CHAT, "fails", json!([{"fail": "on purpose"}])).await;
     client.turn_end(CHAT, "fails").await;
     client.must_agree().await;
+}
 
+async fn folds_further_chats_and_settings(client: &mut Published) {
     let side = "ahp-chat:/side";
     client.client.request::<_, Value>("createChat", json!({"channel": S, "chat": side})).await.unwrap();
     client.subscribe(side).await;
@@ -329,17 +355,6 @@ async fn the_published_client_folds_what_fresh_snapshots_say() {
     client.theirs.remove(side);
     client.ours.remove(side);
     client.must_agree().await;
-
-    let watch: Value = client.client.request("createResourceWatch", on_root(json!({"uri": folder}))).await.unwrap();
-    let watch = watch["channel"].as_str().unwrap().to_owned();
-    client.subscribe(&watch).await;
-    host.place.write("home/new.txt", "n");
-    client.until(|client| client.actions.iter().any(|(channel, _)| *channel == watch)).await;
-    client.must_agree().await;
-
-    let seen: Vec<Value> = client.actions.iter().map(|(_, action)| serde_json::to_value(action).unwrap()).collect();
-    assert!(seen.len() > 60, "{}", seen.len());
-    client.client.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
