@@ -128,6 +128,12 @@ pub(crate) struct SequencerHandle(mpsc::Sender<ToSequencer>);
 pub struct HostStopped;
 
 impl SequencerHandle {
+    /// A handle to the receiver of these messages, which a test serves itself.
+    #[cfg(test)]
+    pub(crate) fn to(messages: mpsc::Sender<ToSequencer>) -> Self {
+        Self(messages)
+    }
+
     pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), HostStopped> {
         self.0.send(message).await.map_err(|_| HostStopped)
     }

@@ -18,8 +18,8 @@ impl SessionTask {
             session: &self.tip,
             env: &self.session_context.env,
             limits: &self.session_context.config.limits,
-            spills: &self.spills,
-            may_lack_folders: self.unsaved_changes.is_some(),
+            spills: &self.workspace.spills,
+            may_lack_folders: self.persistence.features().may_lack_folders,
         };
         (&mut self.agents, context)
     }
@@ -92,7 +92,7 @@ impl SessionTask {
         for (chat, message) in due.collect::<Vec<_>>() {
             let Some((agent, turn)) = self.agents.steerable(&chat) else { continue };
             self.accept(Command::TakeSteering { chat }, &Actor::Host, &mut out).ok();
-            let (spills, most) = (self.spills.clone(), self.session_context.config.limits.message_bytes);
+            let (spills, most) = (self.workspace.spills.clone(), self.session_context.config.limits.message_bytes);
             let steer = async move { agent.steer(&turn, with_pictures(message, &spills, most).await).await };
             self.session_context.env.spawn.spawn(Box::pin(steer));
         }
@@ -126,7 +126,7 @@ impl SessionTask {
         }
         self.send(out).await?;
         // The folder of a killed host may be out of date.
-        self.folder_due = true;
+        self.persistence.mark_folder_due();
         let main = ChatId::from(Session::MAIN_CHAT);
         let mut needing: Vec<ChatId> = self.active_turns().into_iter().map(|(chat, _)| chat).collect();
         if self.tip.lifecycle == Lifecycle::Creating && !needing.contains(&main) {
@@ -146,7 +146,7 @@ impl SessionTask {
     /// [`Self::resume_turns`] decides the same after a crash.
     pub(super) fn outlives_host(&self, chat: &ChatId, turn: &TurnId) -> bool {
         // A turn that its agent never saw is sent to it by the next host.
-        let unseen = self.tip.lifecycle == Lifecycle::Creating && self.unsaved_changes.is_none();
+        let unseen = self.tip.lifecycle == Lifecycle::Creating && self.persistence.features().keeps_turns;
         unseen || agents::continues(&self.tip, chat, turn, self.turn_survival())
     }
 

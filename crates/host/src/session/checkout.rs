@@ -84,14 +84,39 @@ fn pull_request_in(turn: &Turn) -> Option<&str> {
     None
 }
 
+impl CheckoutScan {
+    /// Says whether a scan starts now. If one is running, another one follows it.
+    fn begin(&mut self) -> bool {
+        let is_free = self.look == CheckoutScanState::None;
+        self.look = if is_free { CheckoutScanState::UnderWay } else { CheckoutScanState::UnderWayAndDue };
+        is_free
+    }
+
+    /// Ends the running scan. Returns whether another one follows.
+    fn end(&mut self) -> bool {
+        std::mem::take(&mut self.look) == CheckoutScanState::UnderWayAndDue
+    }
+
+    /// Notes the pull request that a turn made.
+    fn note(&mut self, turn: &Turn) {
+        if let Some(made) = pull_request_in(turn) {
+            self.made = listed(made.to_owned());
+        }
+    }
+
+    /// The checkout after a scan. A missing folder leaves the earlier one.
+    fn result(&self, known: &Checkout, seen: Option<Checkout>) -> Checkout {
+        let own_pull_request = self.made.clone().or_else(|| known.own_pull_request.clone());
+        Checkout { own_pull_request, ..seen.unwrap_or_else(|| known.clone()) }
+    }
+}
+
 impl SessionTask {
     /// Starts a scan. If one is running, another one follows.
     pub(super) fn scan_checkout(&mut self) {
-        if self.checkout_scan.look != CheckoutScanState::None {
-            self.checkout_scan.look = CheckoutScanState::UnderWayAndDue;
+        if !self.workspace.checkout.begin() {
             return;
         }
-        self.checkout_scan.look = CheckoutScanState::UnderWay;
         let (folder, inbox) = (self.tip.working_directories.first().cloned(), self.inbox_sender.clone());
         self.session_context.env.spawn.spawn(Box::pin(async move {
             let seen = read_checkout(folder.as_deref()).await.map(Box::new);
@@ -105,22 +130,19 @@ impl SessionTask {
     /// Scans after the end of a turn.
     pub(super) fn scan_checkout_after(&mut self, ended: &EndedTurn) {
         let turn = self.tip.chat(&ended.chat).and_then(|chat| chat.turns.get(chat.position(&ended.turn)?));
-        if let Some(made) = turn.and_then(|turn| pull_request_in(turn)) {
-            self.checkout_scan.made = listed(made.to_owned());
+        if let Some(turn) = turn {
+            self.workspace.checkout.note(turn);
         }
         self.scan_checkout();
     }
 
     /// Publishes the result of a scan, if it is new. A missing folder leaves the earlier one.
     pub(super) async fn publish_checkout(&mut self, seen: Option<Box<Checkout>>) -> Result<(), HostStopped> {
-        if std::mem::take(&mut self.checkout_scan.look) == CheckoutScanState::UnderWayAndDue {
+        if self.workspace.checkout.end() {
             self.scan_checkout();
         }
-        let known = &self.tip.checkout;
-        let own_pull_request = self.checkout_scan.made.clone().or_else(|| known.own_pull_request.clone());
-        let seen = seen.map_or_else(|| known.clone(), |seen| *seen);
-        let checkout = Checkout { own_pull_request, ..seen };
-        if checkout != *known {
+        let checkout = self.workspace.checkout.result(&self.tip.checkout, seen.map(|seen| *seen));
+        if checkout != self.tip.checkout {
             let changed = SessionEvent::CheckoutChanged(Box::new(checkout));
             if let Err(error) = self.attempt(Command::ReportSession(changed), &Actor::Host, None).await? {
                 // The next scan reports it.
@@ -128,7 +150,7 @@ impl SessionTask {
                 return Ok(());
             }
         }
-        self.checkout_scan.made = None;
+        self.workspace.checkout.made = None;
         Ok(())
     }
 }
@@ -198,6 +220,30 @@ mod tests {
         for part in not {
             assert_eq!(made(vec![part.clone()]), None, "{part:?}");
         }
+    }
+
+    #[test]
+    fn a_scan_that_may_have_seen_an_outdated_state_is_repeated_once() {
+        let mut scan = CheckoutScan::default();
+        assert!(scan.begin() && !scan.begin() && !scan.begin());
+        assert!(scan.end());
+        assert!(scan.begin() && !scan.end() && scan.begin());
+    }
+
+    #[test]
+    fn a_pull_request_stays_until_a_turn_makes_another_one() {
+        let known =
+            Checkout { own_pull_request: Some(format!("{PULL}1")), branch: Some("a".into()), ..Checkout::default() };
+        let seen = Checkout { branch: Some("b".into()), ..Checkout::default() };
+        let mut scan = CheckoutScan::default();
+        assert_eq!(scan.result(&known, None), known, "a missing folder changes nothing");
+        let after = scan.result(&known, Some(seen.clone()));
+        assert_eq!(
+            (after.own_pull_request.clone(), after.branch),
+            (known.own_pull_request.clone(), seen.branch.clone())
+        );
+        scan.made = Some(format!("{PULL}2"));
+        assert_eq!(scan.result(&known, Some(seen)).own_pull_request, Some(format!("{PULL}2")));
     }
 
     #[test]

@@ -13,7 +13,7 @@ impl SessionTask {
         if !self.is_idle() {
             return Flow::On;
         }
-        self.finish_workspace().await;
+        self.workspace.finish_requests().await;
         if self.agents.release_all(self.session_context.env.spawn.as_ref()) {
             return Flow::On;
         }
@@ -21,7 +21,7 @@ impl SessionTask {
         let inbox = &self.inbox;
         // The host's sender is then the only one to the task, and nothing is queued.
         let is_unwanted = || inbox.is_empty() && inbox.sender_strong_count() == 1;
-        match host.rest(&self.tip.id, &self.spills, is_unwanted) {
+        match host.rest(&self.tip.id, &self.workspace.spills, is_unwanted) {
             true => Flow::End,
             false => Flow::On,
         }
@@ -29,8 +29,9 @@ impl SessionTask {
 
     fn is_idle(&mut self) -> bool {
         let is_creating = self.tip.lifecycle == Lifecycle::Creating;
-        let may_wait = self.unsaved_changes.is_some() || self.stopping.is_some() || self.outstanding.is_some();
-        let in_hand = self.folder_due || self.left.is_some() || !self.copies.is_empty() || !self.kept.is_settled();
+        let may_wait = !self.persistence.features().may_be_evicted || self.stopping.is_some();
+        let unsaved = self.persistence.is_folder_due() || self.persistence.has_former_store();
+        let in_hand = unsaved || !self.publisher.is_idle() || !self.copies.is_empty() || !self.workspace.is_settled();
         let busy = self.agents.is_busy() || !self.operations.is_idle() || !self.active_turns().is_empty();
         !(is_creating || may_wait || in_hand || busy)
     }

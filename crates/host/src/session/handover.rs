@@ -13,7 +13,7 @@ use super::outbox::Outbox;
 use super::{MigrateError, SessionTask};
 use crate::sequencer::HostStopped;
 use crate::store::paths;
-use crate::store::session_file::{self, Disposition};
+use crate::store::session_file;
 use crate::store::store_move::MoveError;
 
 /// The file that is handed over without the data of this host alone.
@@ -55,7 +55,7 @@ impl SessionTask {
         &mut self,
         request: HandoverRequest,
     ) -> Result<Result<HandoverAnswer, MigrateError>, HostStopped> {
-        if self.session_context.env.stores.is_client_stored(&self.tip.store) {
+        if !self.persistence.features().may_move {
             return Ok(Err(MigrateError::OfClient));
         }
         match request {
@@ -140,8 +140,8 @@ impl SessionTask {
             }
         }
         self.send(out).await?;
-        self.take_outstanding().await;
-        self.write_folder(Disposition::Kept).await;
+        self.finish_publication().await;
+        self.save_folder().await;
         Ok(Ok(()))
     }
 }

@@ -9,7 +9,6 @@ use grove_fs::{FsError, SessionFs};
 
 use super::{SessionTask, TreeError};
 use crate::sequencer::HostStopped;
-use crate::store::session_file::Disposition;
 use crate::store::store_move::{self, Move, MoveError, VerifiedCopy};
 use crate::store::stores::StoreError;
 
@@ -87,9 +86,9 @@ impl SessionTask {
             return Ok(Err(MigrateError::Refused(reason.to_string())));
         }
         // The journal has it: from here on this is the session, whatever happens.
-        self.left = Some(self.logs.move_to(to));
-        self.folder_due = false;
-        self.write_folder(Disposition::Kept).await;
+        let former = self.logs.move_to(to);
+        self.persistence.moved_from(former);
+        self.save_folder().await;
         Ok(Ok(MigrateOutcome { store: name.clone(), checked }))
     }
 
@@ -138,14 +137,13 @@ impl SessionTask {
         }
         // Finished workspace requests move with it, and later ones are handled in the new store.
         tokio::select! {
-            () = self.finish_workspace() => {}
+            () = self.workspace.finish_requests() => {}
             () = patience => return Err(MigrateError::BeingChanged),
         }
-        self.take_outstanding().await;
-        self.folder_due = false;
-        self.write_folder(Disposition::Kept).await;
+        self.finish_publication().await;
+        self.save_folder().await;
         // The leftovers of an earlier move are in the store that it may move back to.
-        if self.folder_due || self.left.is_some() {
+        if self.persistence.is_folder_due() || self.persistence.has_former_store() {
             return Err(MigrateError::NotWritten);
         }
         Ok(())
@@ -155,20 +153,6 @@ impl SessionTask {
     pub(super) async fn flush_for_reading(&mut self) -> Result<(), MigrateError> {
         self.may_go()?;
         self.settle_folder().await
-    }
-
-    /// Removes the former folder, once the new one is the session's.
-    pub(super) async fn remove_left(&mut self) {
-        let Some(from) = self.left.take() else { return };
-        let to = self.logs.store();
-        let left = Move { session: &self.tip.id, from: from.as_ref(), to: to.as_ref() };
-        if let Err(error) = left.finish().await {
-            tracing::warn!(
-                session = %self.tip.id, %error,
-                "the session's old folder could not be removed; it will be retried"
-            );
-            self.left = Some(from);
-        }
     }
 }
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use grove_agents::FrameCursor;
 use grove_core::*;
-use tokio::sync::oneshot;
 
 use super::active_folders::is_collision;
 use super::agents::RequestAnswer;
 use super::{SessionTask, ToSession};
 use crate::host::Host;
-use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
+use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, Publication, WriteFailurePolicy};
 
 /// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]
@@ -104,7 +103,8 @@ impl SessionTask {
         if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
             self.settle().await?;
         }
-        if let Some(reason) = self.refused_while_unsaved(&command) {
+        let is_refused = !matches!(command, Command::CancelTurn { .. });
+        if let Some(reason) = self.persistence.refusal(&self.tip).filter(|_| is_refused) {
             return Ok(Err(CommandError::Unavailable(reason)));
         }
         if let Some(turn) = self.older_turn(&command).await {
@@ -127,33 +127,13 @@ impl SessionTask {
         if !pastes.is_empty() {
             self.files_came(&mut out);
         }
-        if self.unsaved_changes.is_some() {
-            let attempted = self.attempt_client_stored(out, origin).await?;
-            if attempted.is_err() {
-                self.tip = before;
-                self.note_active_folder();
-                self.forget(pastes).await;
-            }
-            return Ok(attempted.map_err(CommandError::Unavailable));
+        if let Err(reason) = self.commit(out, origin).await? {
+            self.tip = before;
+            self.note_active_folder();
+            self.forget(pastes).await;
+            return Ok(Err(CommandError::Unavailable(reason)));
         }
-        match self
-            .session_context
-            .sequencer
-            .publish_now(out.publication(origin, WriteFailurePolicy::Refuse, JournalScope::AllEvents))
-            .await?
-        {
-            Ok(seq) => {
-                self.last_seq = seq;
-                self.act(out);
-                Ok(Ok(CommandOutcome::Happened))
-            }
-            Err(not_written) => {
-                self.tip = before;
-                self.note_active_folder();
-                self.forget(pastes).await;
-                Ok(Err(CommandError::Unavailable(not_written.to_string())))
-            }
-        }
+        Ok(Ok(CommandOutcome::Happened))
     }
 
     /// The turn with the same id as one that a command would start, if only a log has it.
@@ -209,7 +189,7 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
-                Change::Session(_, SessionEvent::TitleChanged(title)) => self.named_by(title.source()),
+                Change::Session(_, SessionEvent::TitleChanged(title)) => self.workspace.named_by(title.source()),
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
@@ -295,47 +275,9 @@ impl SessionTask {
         }
     }
 
-    /// Publishes events that happened by themselves, then informs the agent.
-    ///
-    /// They happened even if they cannot be written, so they are held then.
-    pub(super) async fn send(&mut self, mut out: Outbox) -> Result<(), HostStopped> {
-        if self.unsaved_changes.is_some() {
-            return self.send_client_stored(out, None).await;
-        }
-        if !out.events.is_empty() || !out.marks.is_empty() {
-            let mut publication = out.publication(None, WriteFailurePolicy::Hold, JournalScope::AllEvents);
-            let marks = std::mem::take(&mut out.marks);
-            publication.marks =
-                marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
-            self.agents.publishing(marks);
-            self.outstanding = Some(self.session_context.sequencer.publish(publication).await?);
-        }
-        self.act(out);
-        Ok(())
-    }
-
-    /// Waits until the agent's last reports are published.
-    pub(super) async fn take_outstanding(&mut self) {
-        if self.outstanding.is_some() {
-            let seq = done(self.outstanding.as_mut()).await;
-            self.published(seq);
-        }
-    }
-
-    /// Notes that the agent's last reports are published.
-    pub(super) fn published(&mut self, seq: Option<u64>) {
-        self.outstanding = None;
-        // Agents keep reports that an ended sequencer did not write, for the next host.
-        if let Some(seq) = seq {
-            self.agents.stored();
-            // A client's action may have been published after it meanwhile.
-            self.last_seq = self.last_seq.max(seq);
-        }
-    }
-
     /// Passes the consequences of a step to the agent.
     pub(super) fn act(&mut self, out: Outbox) {
-        self.folder_due = true;
+        self.persistence.mark_folder_due();
         if !(out.prompts.is_empty() && out.ended.is_empty()) {
             self.note_plan();
         }
@@ -352,14 +294,5 @@ impl SessionTask {
         for (chat, turn) in out.prompts {
             self.prompt(&chat, &turn);
         }
-    }
-}
-
-/// Waits for a publication, if there is one, and returns its sequence number.
-pub(super) async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, JournalWriteError>>>) -> Option<u64> {
-    match publication {
-        // Changes that may be held are never refused, and a sequencer that ended is noticed elsewhere.
-        Some(publication) => publication.await.ok()?.ok(),
-        None => std::future::pending().await,
     }
 }

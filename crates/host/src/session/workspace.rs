@@ -9,17 +9,21 @@ mod manifest;
 mod request_queue;
 
 use grove_core::*;
-use grove_fs::FsError;
 use grove_fs::workspace::database::DatabaseError;
 use grove_fs::workspace::{Checkpoint, FilesFolder, FolderListing, Manifest, Todo, WorkspaceError};
+use grove_fs::{FsError, SessionFs};
 use tokio::sync::{mpsc, oneshot};
 
 use self::request_queue::{QueuedRequest, WorkspaceJob};
+use super::checkout::CheckoutScan;
+use super::persistence::ManifestUpdate;
+use super::spills::SessionSpills;
 use super::{Outbox, SessionTask};
 use crate::sequencer::HostStopped;
 use crate::store::paths;
 
 pub(crate) use checkpoints::scan_workspace;
+use manifest::ManifestState;
 pub(super) use manifest::{ManifestFacts, put as put_manifest};
 
 /// A request to a session's workspace.
@@ -119,6 +123,18 @@ impl WorkspaceChange {
             | WorkspaceRequest::Todos => None,
         }
     }
+
+    /// The workspace details after the change. Two changes within a millisecond get different times.
+    fn applied_to(self, mut workspace: WorkspaceDetails, now: Timestamp) -> WorkspaceDetails {
+        let behind =
+            |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0.saturating_add(1)))));
+        match self {
+            WorkspaceChange::PlanWritten => workspace.plan = behind(workspace.plan),
+            WorkspaceChange::PlanRemoved => workspace.plan = None,
+            WorkspaceChange::Files => workspace.files = behind(workspace.files),
+        }
+        workspace
+    }
 }
 
 /// The sender of an answer. The caller may have stopped waiting.
@@ -132,19 +148,18 @@ pub(crate) struct WorkspaceUpdate {
     done: WorkspaceReply,
 }
 
-/// The workspace state of a session's task.
-#[derive(Debug, Default)]
-pub(super) struct WorkspaceState {
+/// The folder of a session beside its logs, as its task knows it.
+#[derive(Debug)]
+pub(super) struct WorkspaceFolder {
     /// The queue of requests, created with the first one.
     request_queue: Option<RequestQueue>,
-    /// The manifest that was last written.
-    written: Option<ManifestFacts>,
-    /// Says whether the user gave the session's name, if that is known.
-    named_by_person: Option<bool>,
-    /// The number of forks that the manifest does not count yet.
-    new_forks: u64,
+    manifest: ManifestState,
     /// Says whether the list of checkpoints was compared with the log since the task started.
     is_listed: bool,
+    /// The scans of the working directory's version control.
+    pub(super) checkout: CheckoutScan,
+    /// The files for output that is too large for its agents.
+    pub(super) spills: SessionSpills,
 }
 
 /// The queue of requests.
@@ -155,30 +170,61 @@ struct RequestQueue {
     ended: oneshot::Receiver<()>,
 }
 
-impl WorkspaceState {
+impl WorkspaceFolder {
+    pub(super) fn new(spills: SessionSpills) -> Self {
+        let (manifest, checkout) = (ManifestState::default(), CheckoutScan::default());
+        Self { request_queue: None, manifest, is_listed: false, checkout, spills }
+    }
+
     /// Says whether the folder has everything that the task knows about it.
     pub(super) fn is_settled(&self) -> bool {
-        self.new_forks == 0
+        self.manifest.counts_all_forks()
     }
-}
 
-impl SessionTask {
-    /// Waits until all workspace requests are done.
-    pub(super) async fn finish_workspace(&mut self) {
-        if let Some(RequestQueue { jobs, ended }) = self.kept.request_queue.take() {
+    /// Waits until all requests are done.
+    pub(super) async fn finish_requests(&mut self) {
+        if let Some(RequestQueue { jobs, ended }) = self.request_queue.take() {
             drop(jobs);
             // It ends without a message if it panicked.
             ended.await.ok();
         }
     }
 
+    /// The manifest, to be written outside the task.
+    pub(super) fn manifest_to_save(&self, session: &Session) -> ManifestUpdate {
+        self.manifest.update(session)
+    }
+
+    /// Notes the facts that the manifest has now.
+    pub(super) fn manifest_saved(&mut self, facts: Option<ManifestFacts>) {
+        self.manifest.saved(facts);
+    }
+
+    /// Updates the manifest, and creates the workspace if there is none yet.
+    pub(super) async fn write_manifest(&mut self, session: &Session, store: &dyn SessionFs) {
+        self.manifest.write(session, store).await;
+    }
+
+    /// Notes the source of the session's name.
+    pub(super) fn named_by(&mut self, source: TitleSource) {
+        self.manifest.named_by(source);
+    }
+
+    /// Counts a fork of the session.
+    pub(super) fn count_fork(&mut self) {
+        self.manifest.count_fork();
+    }
+}
+
+impl SessionTask {
     /// Queues a workspace request. It is answered when it is done and published.
     pub(super) async fn workspace(
         &mut self,
         request: WorkspaceRequest,
         done: WorkspaceReply,
     ) -> Result<(), HostStopped> {
-        if let Some(reason) = self.workspace_is_refused(&request) {
+        let changes = WorkspaceChange::of(&request).is_some();
+        if let Some(reason) = self.persistence.refusal(&self.tip).filter(|_| changes) {
             done.send(Err(WorkspaceRequestError::Unsaved(reason))).ok();
             return Ok(());
         }
@@ -191,7 +237,8 @@ impl SessionTask {
             self.relist_checkpoints(&main).await?;
         }
         let now = self.session_context.env.clock.now();
-        let job = WorkspaceJob::Answer(Box::new(QueuedRequest { request, facts: self.facts(), now, done }));
+        let facts = self.workspace.manifest.facts(&self.tip);
+        let job = WorkspaceJob::Answer(Box::new(QueuedRequest { request, facts, now, done }));
         if let Err(mpsc::error::TrySendError::Full(job) | mpsc::error::TrySendError::Closed(job)) =
             self.request_queue().try_send(job)
             && let WorkspaceJob::Answer(question) = job
@@ -238,17 +285,7 @@ impl SessionTask {
 
     /// The workspace details after a change.
     fn workspace_after(&self, change: WorkspaceChange) -> WorkspaceDetails {
-        let mut workspace = self.tip.details.workspace.unwrap_or_default();
-        // Two changes within a millisecond get different times.
-        let now = self.session_context.env.clock.now();
-        let behind =
-            |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0.saturating_add(1)))));
-        match change {
-            WorkspaceChange::PlanWritten => workspace.plan = behind(workspace.plan),
-            WorkspaceChange::PlanRemoved => workspace.plan = None,
-            WorkspaceChange::Files => workspace.files = behind(workspace.files),
-        }
-        workspace
+        change.applied_to(self.tip.details.workspace.unwrap_or_default(), self.session_context.env.clock.now())
     }
 
     /// Publishes that there are new files, together with the current details.
@@ -282,7 +319,7 @@ impl SessionTask {
         let fs = self.logs.store();
         let (folder, inbox) = (paths::folder(&self.tip.id), self.inbox_sender.clone());
         let spawn = &self.session_context.env.spawn;
-        let request_queue = self.kept.request_queue.get_or_insert_with(|| {
+        let request_queue = self.workspace.request_queue.get_or_insert_with(|| {
             let (sender, jobs) = mpsc::channel(request_queue::MAX_QUEUED_REQUESTS);
             let (end, ended) = oneshot::channel();
             spawn.spawn(Box::pin(async move {
@@ -292,5 +329,21 @@ impl SessionTask {
             RequestQueue { jobs: sender, ended }
         });
         request_queue.jobs.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_changes_at_the_same_time_are_told_apart() {
+        let (none, now) = (WorkspaceDetails::default(), Timestamp(5));
+        let once = WorkspaceChange::Files.applied_to(none, now);
+        let twice = WorkspaceChange::Files.applied_to(once, now);
+        assert_eq!((once.files, twice.files), (Some(Timestamp(5)), Some(Timestamp(6))));
+        let planned = WorkspaceChange::PlanWritten.applied_to(twice, Timestamp(9));
+        assert_eq!((planned.plan, planned.files), (Some(Timestamp(9)), twice.files));
+        assert_eq!(WorkspaceChange::PlanRemoved.applied_to(planned, Timestamp(9)), twice);
     }
 }

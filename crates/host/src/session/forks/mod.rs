@@ -212,7 +212,7 @@ impl SessionTask {
             Err(error) => Err(error.to_string()),
         };
         match noted {
-            Ok(()) => self.count_fork(),
+            Ok(()) => self.workspace.count_fork(),
             Err(error) => {
                 tracing::warn!(session = %self.tip.id, %fork, %error, "a fork is not noted at its source");
             }

@@ -80,8 +80,7 @@ impl SessionTask {
         log: LogPart,
     ) -> Result<ForkedChat, TreeError> {
         let turns = self.turns_at(chat, seen.as_ref(), leaf).await?;
-        // A fork at a storage client is a record until it is resumed.
-        let copies_agent = log.extent == LogScope::All && self.unsaved_changes.is_none();
+        let copies_agent = log.extent == LogScope::All && self.persistence.features().forks_agent;
         let agent_copy = copies_agent.then(|| self.fork_agent(chat));
         let last = turns.turns.last().map(|turn| turn.id.clone());
         let origin = Arc::new(self.origin_in(chat, last, OriginKind::Fork, log));

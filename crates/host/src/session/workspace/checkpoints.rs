@@ -32,14 +32,17 @@ impl SessionTask {
             workspace.add_checkpoint(&title_of(summary), summary, at).await
         };
         // The list has changed the manifest, too.
-        self.kept.written = None;
+        self.workspace.manifest.changed();
         match added.await {
             Ok(added) => Some(NewCheckpoint {
                 number: added.number,
                 path: format!("{}/{}", paths::checkpoints(&self.tip.id), added.file),
             }),
             Err(error) => {
-                self.workspace_failed(&error, "a compaction has no checkpoint: it could not be written");
+                tracing::warn!(
+                    session = %self.tip.id, %error,
+                    "a compaction has no checkpoint: it could not be written"
+                );
                 None
             }
         }
@@ -57,13 +60,16 @@ impl SessionTask {
             Ok::<_, WorkspaceError>(())
         };
         if let Err(error) = taken.await {
-            self.workspace_failed(&error, "a checkpoint without a compaction could not be deleted");
+            tracing::warn!(
+                session = %self.tip.id, %error,
+                "a checkpoint without a compaction could not be deleted"
+            );
         }
     }
 
     /// Lists the checkpoints whose compactions are on the path to a chat's leaf, and none of its others.
     pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
-        self.kept.is_listed = true;
+        self.workspace.is_listed = true;
         let fs = self.logs.store();
         let folder = paths::folder(&self.tip.id);
         let at = moment(self.session_context.env.clock.now());
@@ -80,10 +86,12 @@ impl SessionTask {
         match listed.await {
             Ok(None) => Ok(()),
             Ok(Some(count)) => {
-                self.kept.written = None;
+                self.workspace.manifest.changed();
                 self.checkpoints_listed(count).await
             }
             Err(error) => {
+                // It is compared again before the folder is saved next.
+                self.workspace.is_listed = false;
                 tracing::warn!(session = %self.tip.id, %error, "the list of checkpoints is not that of the branch");
                 Ok(())
             }
@@ -93,7 +101,7 @@ impl SessionTask {
     /// Lists checkpoints once, in case a killed host did not get to it.
     pub(in crate::session) async fn relist_checkpoints_once(&mut self) -> Result<(), HostStopped> {
         let has_any = self.tip.details.workspace.is_some_and(|workspace| workspace.checkpoints > 0);
-        if self.kept.is_listed || !has_any {
+        if self.workspace.is_listed || !has_any {
             return Ok(());
         }
         self.relist_checkpoints(&Session::MAIN_CHAT.into()).await

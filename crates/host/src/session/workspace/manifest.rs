@@ -5,7 +5,8 @@ use grove_fs::SessionFs;
 use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
 use grove_work::{local_path, remote_name};
 
-use crate::session::{SessionTask, read_checkout, save_job};
+use crate::session::persistence::ManifestUpdate;
+use crate::session::read_checkout;
 use crate::store::artifacts::moment;
 use crate::store::paths;
 
@@ -75,70 +76,84 @@ pub(in crate::session) async fn put(
     }
 }
 
-impl SessionTask {
-    /// The manifest, to be written outside the task.
-    pub(in crate::session) fn manifest_to_save(&self) -> save_job::ManifestUpdate {
-        save_job::ManifestUpdate { facts: self.facts(), written: self.kept.written.clone() }
-    }
+/// The manifest of a session, as its task knows it.
+#[derive(Debug, Default)]
+pub(super) struct ManifestState {
+    /// The facts that were last written.
+    written: Option<ManifestFacts>,
+    /// Says whether the user gave the session's name, if that is known.
+    named_by_person: Option<bool>,
+    /// The number of forks that the manifest does not count yet.
+    new_forks: u64,
+}
 
-    /// Notes the facts that were written.
-    pub(in crate::session) fn manifest_saved(&mut self, facts: Option<ManifestFacts>) {
-        if let Some(facts) = facts {
-            self.kept.new_forks = self.kept.new_forks.saturating_sub(facts.new_forks);
-            self.kept.written = Some(ManifestFacts { new_forks: 0, ..facts });
-        }
-    }
-
+impl ManifestState {
     /// The facts that the manifest should have.
-    pub(super) fn facts(&self) -> ManifestFacts {
-        let tip = &self.tip;
-        let directory = tip.working_directories.first();
+    pub(super) fn facts(&self, session: &Session) -> ManifestFacts {
+        let directory = session.working_directories.first();
         let cwd = directory.map(|uri| match local_path(uri) {
             Ok(path) => path.to_string_lossy().into_owned(),
             Err(_) => uri.clone(),
         });
         ManifestFacts {
-            id: tip.id.to_string(),
+            id: session.id.to_string(),
             cwd,
-            name: Some(tip.title.clone()).filter(|_| tip.title_source != TitleSource::None),
-            named_by_person: self.kept.named_by_person,
-            new_forks: self.kept.new_forks,
-            created_at: moment(tip.created_at),
-            updated_at: moment(tip.modified_at),
-            checkout: tip.checkout.clone(),
+            name: Some(session.title.clone()).filter(|_| session.title_source != TitleSource::None),
+            named_by_person: self.named_by_person,
+            new_forks: self.new_forks,
+            created_at: moment(session.created_at),
+            updated_at: moment(session.modified_at),
+            checkout: session.checkout.clone(),
         }
     }
 
     /// Notes the source of the session's name.
-    pub(in crate::session) fn named_by(&mut self, source: TitleSource) {
-        self.kept.named_by_person = Some(source == TitleSource::Person);
+    pub(super) fn named_by(&mut self, source: TitleSource) {
+        self.named_by_person = Some(source == TitleSource::Person);
     }
 
-    /// Counts a fork of this session.
-    pub(in crate::session) fn count_fork(&mut self) {
-        self.kept.new_forks += 1;
+    /// Counts a fork of the session.
+    pub(super) fn count_fork(&mut self) {
+        self.new_forks += 1;
+    }
+
+    /// Says whether the written manifest counts every fork.
+    pub(super) fn counts_all_forks(&self) -> bool {
+        self.new_forks == 0
+    }
+
+    /// Forgets what was written: the file was changed otherwise.
+    pub(super) fn changed(&mut self) {
+        self.written = None;
+    }
+
+    /// The manifest, to be written outside the task.
+    pub(super) fn update(&self, session: &Session) -> ManifestUpdate {
+        ManifestUpdate { facts: self.facts(session), written: self.written.clone() }
+    }
+
+    /// Notes the facts that the manifest has now.
+    pub(super) fn saved(&mut self, facts: Option<ManifestFacts>) {
+        if let Some(facts) = facts {
+            self.new_forks = self.new_forks.saturating_sub(facts.new_forks);
+            self.written = Some(ManifestFacts { new_forks: 0, ..facts });
+        }
     }
 
     /// Updates the manifest, and creates the workspace if there is none yet.
     ///
     /// A failure costs nothing but the manifest: it is retried with the next change.
-    pub(in crate::session) async fn write_manifest(&mut self) {
-        let facts = self.facts();
-        if self.kept.written.as_ref() == Some(&facts) {
+    pub(super) async fn write(&mut self, session: &Session, store: &dyn SessionFs) {
+        let facts = self.facts(session);
+        if self.written.as_ref() == Some(&facts) {
             return;
         }
-        let written = put(self.logs.store().as_ref(), &paths::folder(&self.tip.id), &facts).await;
-        match written {
-            Ok(()) => {
-                self.kept.new_forks = 0;
-                self.kept.written = Some(ManifestFacts { new_forks: 0, ..facts });
+        match put(store, &paths::folder(&session.id), &facts).await {
+            Ok(()) => self.saved(Some(facts)),
+            Err(error) => {
+                tracing::warn!(session = %session.id, %error, "the session's manifest could not be written");
             }
-            Err(error) => self.workspace_failed(&error, "the session's manifest could not be written"),
         }
-    }
-
-    pub(super) fn workspace_failed(&self, error: &WorkspaceError, what: &str) {
-        tracing::warn!(session = %self.tip.id, %error, "{what}");
     }
 }
 
@@ -186,5 +201,33 @@ mod tests {
     fn a_manifest_that_is_true_stays_as_it_is() {
         let new = updated(None, &facts());
         assert_eq!(updated(Some(new.clone()), &facts()).to_string(), new.to_string());
+    }
+
+    #[tokio::test]
+    async fn a_fork_is_counted_once_however_often_the_manifest_is_written() {
+        let session = crate::session::reports::tests::session_with(vec![]);
+        let store = grove_fs::MemoryFs::default();
+        let count = async || {
+            let folder = paths::folder(&session.id);
+            let workspace = Workspace::of(&store, Some(&folder)).unwrap();
+            workspace.manifest().await.unwrap().unwrap().number(Field::ForkCount).unwrap()
+        };
+        let mut state = ManifestState::default();
+        state.write(&session, &store).await;
+        assert_eq!(count().await, None);
+        state.count_fork();
+        assert!(!state.counts_all_forks());
+        state.write(&session, &store).await;
+        state.changed();
+        state.write(&session, &store).await;
+        assert_eq!(count().await, Some(1));
+        // One that comes while a save is running is not lost.
+        state.count_fork();
+        let update = state.update(&session);
+        state.count_fork();
+        state.saved(Some(update.facts));
+        assert!(!state.counts_all_forks());
+        state.write(&session, &store).await;
+        assert_eq!((count().await, state.counts_all_forks()), (Some(2), true));
     }
 }

@@ -6,9 +6,9 @@ use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::LogError;
 
-use super::log::{ChatLogError, LoggedVerdict};
-use super::logs::ChatLogs;
-use super::workspace::{ManifestFacts, put_manifest};
+use crate::session::log::{ChatLogError, LoggedVerdict};
+use crate::session::logs::ChatLogs;
+use crate::session::workspace::{ManifestFacts, put_manifest};
 use crate::store::paths;
 use crate::store::register::ClientStorageRegister;
 use crate::store::session_file::{self, Disposition};
@@ -61,13 +61,13 @@ pub(super) struct SaveRequest {
 }
 
 /// The wanted manifest, and the one that was last written.
-pub(super) struct ManifestUpdate {
-    pub(super) facts: ManifestFacts,
-    pub(super) written: Option<ManifestFacts>,
+pub(in crate::session) struct ManifestUpdate {
+    pub(in crate::session) facts: ManifestFacts,
+    pub(in crate::session) written: Option<ManifestFacts>,
 }
 
 /// The result of a save.
-pub(super) struct SaveOutcome {
+pub(in crate::session) struct SaveOutcome {
     pub(super) logs: ChatLogs,
     /// The number of entries outside turns of each chat that the logs have now.
     pub(super) entries: Vec<(ChatId, usize)>,

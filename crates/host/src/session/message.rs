@@ -1,0 +1,144 @@
+//! The messages to a session's task, and what it starts with.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+use grove_agents::{AgentError, AgentSession, FrameCursor};
+use grove_core::*;
+use grove_fs::temp_files::TempFilePolicy as TempFate;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::active_folders::ActiveFolders;
+use super::forks::ForkedChat;
+use super::handover::{HandoverAnswer, HandoverRequest};
+use super::log::LogSnapshot;
+use super::migration::{MigrateError, MigrateOutcome};
+use super::outbox::CommandError;
+use super::persistence::StorageClientPresence;
+use super::spills::SessionSpills;
+use super::tree::{TreeAnswer, TreeError, TreeOutcome, TreeRequest};
+use super::workspace::{WorkspaceReply, WorkspaceRequest, WorkspaceUpdate};
+use crate::config::Config;
+use crate::env::Env;
+use crate::hooks::Hooks;
+use crate::host::HostInner;
+use crate::sequencer::{ActionOrigin, DirectReply, SequencerHandle};
+use crate::store::copies::ActiveCopies;
+
+/// A message to a session's task.
+pub(crate) enum ToSession {
+    ClientAction(ClientAction),
+    /// A command that a client waits for, or of the host itself.
+    Do(Command, oneshot::Sender<Result<(), CommandError>>),
+    /// A chat's agent has started, or has failed to.
+    AgentOpened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
+    /// Another session started or ended a turn in a folder of this one.
+    ActiveFoldersChanged,
+    /// A participating client has been disconnected for too long.
+    ClientGone(ClientId),
+    /// Reads the log of a chat, for an agent without its conversation.
+    Recall(ChatId, oneshot::Sender<Result<Option<LogSnapshot>, TreeError>>),
+    /// Reads the tree of a chat, or changes it.
+    Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
+    /// A long operation on a chat's tree has ended.
+    TreeOutcome(ChatId, TreeOutcome),
+    /// Reads the session's workspace, or changes it.
+    Workspace(WorkspaceRequest, WorkspaceReply),
+    /// The workspace has changed.
+    WorkspaceUpdate(WorkspaceUpdate),
+    /// The workspace that it has from its fork origin.
+    WorkspaceScanned(WorkspaceDetails),
+    /// The checkout in the session's folder; `None` if the folder is missing.
+    CheckoutScanned(Option<Box<Checkout>>),
+    /// A session was forked from a chat of this one, and has its log.
+    Forked {
+        fork: SessionId,
+        title: String,
+        origin: Arc<ChatOrigin>,
+    },
+    /// Creates a chat as a fork of another one.
+    ForkChat {
+        source: ChatId,
+        /// The last turn of the fork.
+        turn: TurnId,
+        chat: ChatId,
+        uri: String,
+        kind: OriginKind,
+        done: oneshot::Sender<Result<(), TreeError>>,
+    },
+    /// Moves the session to another store.
+    Migrate(StoreName, oneshot::Sender<Result<MigrateOutcome, MigrateError>>),
+    /// Hands the session over to another host.
+    HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
+    /// The session's storage client has disconnected or returned.
+    StorageClient(StorageClientPresence),
+    /// Ends the task, if it is idle and not in use. The session stays.
+    Evict,
+    /// Ends the session; resolves when it is gone.
+    Dispose(oneshot::Sender<()>),
+    /// The host stops; resolves when no turn is running any more.
+    Stop(oneshot::Sender<()>),
+}
+
+/// An action of a client.
+pub(crate) struct ClientAction {
+    /// The request, or the reason why it is invalid.
+    pub(crate) client_request: Result<ClientRequest, String>,
+    pub(crate) origin: ActionOrigin,
+    /// Makes the reply to the client alone: the refusal, or that nothing changes.
+    pub(crate) answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
+}
+
+/// The request of a client's action.
+pub(crate) enum ClientRequest {
+    Command(Box<Command>),
+    /// Moves back to the end of a turn, or before the first one. Later turns stay in the log.
+    Truncate {
+        chat: ChatId,
+        turn: Option<TurnId>,
+    },
+}
+
+/// The outcome of an action that causes no event.
+#[derive(Debug)]
+pub(crate) enum DispatchOutcome {
+    Refused(String),
+    /// It is allowed, and changes nothing.
+    NoChange,
+}
+
+/// A handle to a session's task.
+#[derive(Clone)]
+pub(crate) struct SessionHandle {
+    pub(crate) uri: SessionUri,
+    pub(crate) inbox: mpsc::Sender<ToSession>,
+}
+
+/// The environment of a session's task.
+pub(crate) struct SessionContext {
+    pub(crate) env: Env,
+    pub(crate) config: Arc<Config>,
+    pub(crate) sequencer: SequencerHandle,
+    pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
+    /// The folders in which sessions' agents work.
+    pub(crate) active_folders: Arc<ActiveFolders>,
+    pub(crate) hooks: Hooks,
+    /// The host, for the actions of hooks.
+    pub(crate) host: Weak<HostInner>,
+    pub(crate) copies: ActiveCopies,
+    /// Sessions whose temporary files an earlier host left.
+    pub(crate) left: Arc<HashSet<SessionId>>,
+    /// The fate of the session's own temporary files.
+    pub(crate) temp_files: TempFate,
+    /// The temporary files from before the session was evicted.
+    pub(crate) spills: Option<SessionSpills>,
+}
+
+/// The start of a session's task.
+pub(crate) enum SessionStart {
+    /// The session is new; the task waits until it is in the state. Its chats may be forks.
+    New { begun: oneshot::Receiver<()>, forked: Vec<ForkedChat> },
+    /// The session existed before its task; everything of it up to a sequence number is in it.
+    /// The frames of its agents are processed up to these cursors.
+    Known { seq: u64, marks: HashMap<ChatId, FrameCursor> },
+}
