@@ -16,7 +16,8 @@ use crate::chat_client::OtherChat;
 use crate::chat_client::tree::{AnyClient, TreeClient};
 use crate::cli::Protocol;
 use crate::connect::{HostConnector, id_of};
-use crate::import_export::stores::{CatalogLookup, NameError, PathSession, session_at_path, with_source};
+use crate::import_export::prepared_import::PathSession;
+use crate::import_export::stores::{CatalogLookup, NameError, session_at_path, with_source};
 use crate::import_export::transcript::{GROVE, LOG, Transcript, header};
 use crate::show::style::{dim, sanitize};
 use crate::show::table::cut;
@@ -95,7 +96,7 @@ pub(crate) fn tell_other_chats(others: &[OtherChat]) {
 
 async fn find_any(connector: &HostConnector, wanted: &str, protocol: Protocol) -> Result<ResolvedSession, Failure> {
     match session_at_path(wanted) {
-        Some(Ok(PathSession::Session(location))) => return Ok(ResolvedSession::Elsewhere(location)),
+        Some(Ok(PathSession::Foreign(location))) => return Ok(ResolvedSession::Elsewhere(location)),
         Some(Ok(PathSession::Log(path))) => return Ok(ResolvedSession::Log(path)),
         Some(Err(error)) => return Err(error.into()),
         None => {}

@@ -65,12 +65,10 @@ pub(crate) enum ImportId {
     New(String),
 }
 
-/// The format of a path.
+/// The session at a path.
 #[derive(Debug, PartialEq)]
-pub(super) enum PathContent {
-    /// A log of the Copilot CLI.
-    CopilotCli(PathBuf),
-    /// A session of a tool from which only the conversation is imported.
+pub(crate) enum PathSession {
+    /// A session of another tool.
     Foreign(Box<SessionLocation>),
     /// A log in Grove's format, which some other programs share.
     Log(PathBuf),
@@ -79,9 +77,11 @@ pub(super) enum PathContent {
 /// Makes a session of a path. Its own files are not changed.
 pub(crate) fn prepare_import(path: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
     match find(path)? {
-        PathContent::CopilotCli(log) => of_copilot_cli(&log, id),
-        PathContent::Foreign(location) => of_foreign(*location, id),
-        PathContent::Log(log) => of_log(&log, id),
+        PathSession::Foreign(location) if location.source == TranscriptSource::CopilotCli => {
+            of_copilot_cli(&location, id)
+        }
+        PathSession::Foreign(location) => of_foreign(*location, id),
+        PathSession::Log(log) => of_log(&log, id),
     }
 }
 
@@ -101,7 +101,8 @@ pub(crate) fn prepare_located_import(
     }
 }
 
-pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
+/// Detects the session at a path.
+pub(super) fn find(path: &Path) -> Result<PathSession, PrepareImportError> {
     let io = |error| PrepareImportError::Io { path: path.to_owned(), error };
     let is_folder = fs::metadata(path).map_err(io)?.is_dir();
     let log = if is_folder { path.join(LOG) } else { path.to_owned() };
@@ -109,7 +110,7 @@ pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
         return Err(PrepareImportError::NotASession(path.to_owned()));
     }
     if let Some(source) = detect_source(&log)? {
-        return Ok(PathContent::Foreign(Box::new(locate(source, &log)?)));
+        return Ok(PathSession::Foreign(Box::new(locate(source, &log)?)));
     }
     let mut first = Vec::new();
     let file = File::open(&log).map_err(io)?;
@@ -129,17 +130,20 @@ pub(super) fn find(path: &Path) -> Result<PathContent, PrepareImportError> {
     // Some editors write a byte order mark.
     let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
     let kind = serde_json::from_slice::<FirstLine>(first).ok().map(|line| line.kind);
-    match kind.as_deref() {
-        Some("session" | "title") => Ok(PathContent::Log(log)),
-        Some(kind) if kind.contains('.') || kind == "abort" => Ok(PathContent::CopilotCli(log)),
+    let is_copilot_cli = match kind.as_deref() {
+        Some("session" | "title") => return Ok(PathSession::Log(log)),
+        Some(kind) => kind.contains('.') || kind == "abort",
         // If the first line is damaged, the rest of a Copilot CLI folder is still read.
-        None if is_folder && path.join("workspace.yaml").is_file() => Ok(PathContent::CopilotCli(log)),
-        Some(_) | None => Err(PrepareImportError::NotASession(path.to_owned())),
+        None => is_folder && path.join("workspace.yaml").is_file(),
+    };
+    if !is_copilot_cli {
+        return Err(PrepareImportError::NotASession(path.to_owned()));
     }
+    Ok(PathSession::Foreign(Box::new(locate(TranscriptSource::CopilotCli, &log)?)))
 }
 
-fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
-    let location = SessionLocation::of_file(TranscriptSource::CopilotCli, log)?;
+fn of_copilot_cli(location: &SessionLocation, id: &ImportId) -> Result<PreparedImport, PrepareImportError> {
+    let log = location.path.as_path();
     let manifest = log.parent().and_then(|folder| manifest_of(folder).ok().flatten());
     // The name of a folder may differ from its session's.
     let own = manifest.as_ref().and_then(|manifest| manifest.text(Field::Id).ok().flatten());
@@ -148,7 +152,7 @@ fn of_copilot_cli(log: &Path, id: &ImportId) -> Result<PreparedImport, PrepareIm
     let out = temporary(log)?;
     let mut foreign = ImportedLogWriter::begin(BufWriter::new(&out), &session)?;
     let mut failed = None;
-    let reading = reader_of(TranscriptSource::CopilotCli).read(&location, None, &mut |turn| {
+    let reading = reader_of(TranscriptSource::CopilotCli).read(location, None, &mut |turn| {
         if failed.is_none() {
             failed = foreign.turn(turn).err();
         }

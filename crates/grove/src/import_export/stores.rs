@@ -5,22 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use grove_history::catalog::{Catalog, CatalogEntry};
-use grove_history::{Hints, HistoryError, SessionLocation, StoreRoot, locate, reader_of, readers};
+use grove_history::{Hints, SessionLocation, StoreRoot, reader_of, readers};
 use grove_transcript::TranscriptSource;
 
-use super::prepared_import::{self, PrepareImportError};
+use super::prepared_import::{self, PathSession, PrepareImportError};
 
 /// The minimum length of a name that is compared with aliases, since that opens every session.
 const SHORTEST_ALIAS: usize = 12;
-
-/// The content of a path.
-#[derive(Debug)]
-pub(crate) enum PathSession {
-    /// A session that `grove-history` can read.
-    Session(Box<SessionLocation>),
-    /// A log in Grove's format.
-    Log(PathBuf),
-}
 
 /// An error of finding a session by name.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +20,6 @@ pub(crate) enum NameError {
     Several { wanted: String, found: String },
     #[error(transparent)]
     Bring(#[from] PrepareImportError),
-    #[error(transparent)]
-    History(#[from] HistoryError),
     #[error("{}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
 }
@@ -111,23 +100,15 @@ pub(crate) fn session_at_path(wanted: &str) -> Option<Result<PathSession, NameEr
     let has_extension =
         path.extension().is_some_and(|extension| ["json", "jsonl", "zst"].iter().any(|it| extension == *it));
     match fs::metadata(path) {
-        Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
+        Ok(_) if has_extension || wanted.contains(std::path::is_separator) => {
+            Some(prepared_import::find(path).map_err(NameError::from))
+        }
         // Only a path looks like this.
         Err(error) if has_extension || path.is_absolute() || wanted.starts_with('.') => {
             Some(Err(NameError::Io { path: path.to_owned(), error }))
         }
         Ok(_) | Err(_) => None,
     }
-}
-
-fn look(path: &Path) -> Result<PathSession, NameError> {
-    Ok(match prepared_import::find(path)? {
-        prepared_import::PathContent::CopilotCli(log) => {
-            PathSession::Session(Box::new(locate(TranscriptSource::CopilotCli, &log)?))
-        }
-        prepared_import::PathContent::Foreign(location) => PathSession::Session(location),
-        prepared_import::PathContent::Log(log) => PathSession::Log(log),
-    })
 }
 
 fn one_of(found: &[&SessionLocation], wanted: &str) -> Result<Option<SessionLocation>, NameError> {
