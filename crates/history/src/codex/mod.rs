@@ -3,6 +3,7 @@
 //! A rollout only grows, so a read can continue at the newest turn. Rolled back turns stay in it: the turn after them
 //! names its parent.
 
+mod content;
 mod find;
 mod fold;
 
