@@ -58,7 +58,7 @@ use crate::sequencer::{HostStopped, ToSequencer};
 
 pub(crate) use self::active_folders::{ActiveFolders, is_collision};
 pub(crate) use self::checkout::read_checkout;
-pub(crate) use self::forks::ForkPlan;
+pub(crate) use self::forks::{ForkPlan, ForkedChat};
 pub(crate) use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
 pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
 pub(crate) use self::message::{

@@ -46,8 +46,8 @@ async fn a_client_in_the_process_sees_what_others_do_and_they_see_what_it_does()
     let mut inside = initialized(&host).await;
     call(&mut inside, 2, "createSession", json!({"channel": URI})).await;
     call(&mut inside, 3, "subscribe", json!({"channel": CHAT})).await;
-    outside.subscribe(URI).await;
-    outside.subscribe(CHAT).await;
+    outside.subscribe(URI).await.unwrap();
+    outside.subscribe(CHAT).await.unwrap();
     outside.until(|client| client.session(URI).lifecycle == grove_wire::ahp::SessionLifecycle::Ready).await;
     outside.script(CHAT, "t", json!([{"say": "hello"}])).await;
     let ends = |frame: &Value| frame["params"]["action"]["type"] == "chat/turnComplete";
@@ -85,7 +85,7 @@ async fn a_client_that_receives_nothing_is_closed_like_any_other() {
     call(&mut inside, 2, "createSession", json!({"channel": URI})).await;
     call(&mut inside, 3, "subscribe", json!({"channel": CHAT})).await;
     let mut outside = host.ahp("outside").await;
-    outside.subscribe(CHAT).await;
+    outside.subscribe(CHAT).await.unwrap();
     for turn in 0..50 {
         let turn = format!("t{turn}");
         outside.script(CHAT, &turn, json!([{"say": "hello"}])).await;
