@@ -56,7 +56,7 @@ fn grove(case: Case) -> Result<usize> {
     let new = NewSession {
         id: session.clone(),
         uri: "scripted:/bench".into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: Vec::new(),
         config: None,

@@ -53,7 +53,7 @@ pub(crate) fn write(contestant: Contestant, sessions: &Path, number: u32, length
     let new = NewSession {
         id: id.as_str().into(),
         uri: format!("scripted:/{id}").into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: Vec::new(),
         config: None,
@@ -127,7 +127,7 @@ struct Entry {
 
 fn lines(session: &Session, turn: &Turn, parent: Option<&str>, ids: &HashSet<String>) -> grove_tree::turns::LogLines {
     let origin =
-        TurnAttribution { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+        TurnAttribution { session: &session.id, agent: &session.agent, model: None, spent: None, seen_end: None };
     turn_lines(turn, origin, parent, &|id| ids.contains(id))
 }
 
@@ -149,7 +149,7 @@ fn beside(session: &Session) -> serde_json::Value {
     let at = session.created_at;
     json!({
         "version": 1, "seq": 0, "disposed": false, "failed": false, "id": session.id, "uri": session.uri,
-        "provider": session.provider, "title": "Long", "lifecycle": "ready", "model": null, "workingDirectories": [],
+        "provider": session.agent, "title": "Long", "lifecycle": "ready", "model": null, "workingDirectories": [],
         "isRead": true, "isArchived": false, "createdAt": at, "modifiedAt": at,
         "chat": {"title": "Long", "steering": null, "queued": [], "draft": null, "modifiedAt": at},
     })

@@ -24,7 +24,7 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
     let new = NewSession {
         id: ID.into(),
         uri: URI.into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: Vec::new(),
         config: None,
@@ -41,13 +41,8 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
         if count >= entries && length >= bytes {
             break;
         }
-        let origin = TurnAttribution {
-            session: &session.id,
-            provider: &session.provider,
-            model: None,
-            spent: None,
-            seen_end: None,
-        };
+        let origin =
+            TurnAttribution { session: &session.id, agent: &session.agent, model: None, spent: None, seen_end: None };
         let lines = turn_lines(&turn(number), origin, parent.as_deref(), &|id| ids.contains(id));
         for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let entry: serde_json::Value = serde_json::from_slice(line)?;

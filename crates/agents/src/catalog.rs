@@ -10,7 +10,7 @@ mod version;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use grove_core::ProviderId;
+use grove_core::AgentId;
 
 use crate::acp::AcpProgram;
 
@@ -21,7 +21,7 @@ pub use version::version;
 /// An agent that is known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentEntry {
-    pub provider: &'static str,
+    pub id: &'static str,
     pub display_name: &'static str,
     pub description: &'static str,
     /// Possible names of its program, the best first.
@@ -85,7 +85,7 @@ impl AgentEntry {
             self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         env.extend(passed(self.pass, environment));
         AcpProgram {
-            provider: ProviderId::from(self.provider),
+            id: AgentId::from(self.id),
             display_name: self.display_name.to_owned(),
             description: self.description.to_owned(),
             program,
@@ -103,8 +103,8 @@ impl AgentEntry {
 }
 
 /// The agent of this name.
-pub fn agent_entry(provider: &str) -> Option<&'static AgentEntry> {
-    AGENTS.iter().find(|agent_entry| agent_entry.provider == provider)
+pub fn agent_entry(id: &str) -> Option<&'static AgentEntry> {
+    AGENTS.iter().find(|agent_entry| agent_entry.id == id)
 }
 
 /// The variables of an environment that match these names. A `*` at a name's end stands for anything.
@@ -141,7 +141,7 @@ mod tests {
         ]);
         let program = agent_entry("claude").unwrap().program("/bin/claude-agent-acp".into(), &person);
         assert_eq!(program.env, environment(&[("ANTHROPIC_API_KEY", "a"), ("CLAUDE_CONFIG_DIR", "/c")]));
-        assert_eq!((program.provider.as_str(), program.args.len()), ("claude", 0));
+        assert_eq!((program.id.as_str(), program.args.len()), ("claude", 0));
     }
 
     #[test]
@@ -167,16 +167,8 @@ mod tests {
     fn names_in_the_catalog_are_fit_to_be_names_and_differ() {
         for (at, agent_entry) in AGENTS.iter().enumerate() {
             let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            assert!(
-                agent_entry.provider.chars().all(fit) && !agent_entry.commands.is_empty(),
-                "{}",
-                agent_entry.provider
-            );
-            assert!(
-                AGENTS[..at].iter().all(|other| other.provider != agent_entry.provider),
-                "{}",
-                agent_entry.provider
-            );
+            assert!(agent_entry.id.chars().all(fit) && !agent_entry.commands.is_empty(), "{}", agent_entry.id);
+            assert!(AGENTS[..at].iter().all(|other| other.id != agent_entry.id), "{}", agent_entry.id);
             assert!(agent_entry.auth.iter().all(|sign_in| {
                 let variable = environment(&[(sign_in.variable, "x")]);
                 passed(agent_entry.pass, &variable).count() == 1

@@ -71,7 +71,7 @@ ids! {
     /// A connected program, by the id that it gives itself.
     ClientId,
     /// An agent.
-    ProviderId,
+    AgentId,
     /// A model of an agent.
     ModelId,
     /// A store of sessions, by its name in the host's configuration.

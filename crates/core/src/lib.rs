@@ -26,7 +26,7 @@
 //! let new = NewSession {
 //!     id: "s1".into(),
 //!     uri: "scripted:/s1".into(),
-//!     provider: "scripted".into(),
+//!     agent: "scripted".into(),
 //!     model: None,
 //!     working_directories: vec![],
 //!     config: None,

@@ -19,7 +19,7 @@ struct Echo;
 impl Agent for Echo {
     fn info(&self) -> AgentInfo {
         let (display_name, description) = ("Echo".to_owned(), "Says everything twice".to_owned());
-        AgentInfo { provider: "echo".into(), display_name, description, models: Vec::new() }
+        AgentInfo { id: "echo".into(), display_name, description, models: Vec::new() }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {

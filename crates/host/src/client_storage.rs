@@ -133,7 +133,7 @@ impl Host {
     }
 
     /// Notes that a storage client's connection is gone. Its sessions accept no changes until it returns.
-    pub async fn provider_left(&self, store: &StoreName) -> Result<(), HostStopped> {
+    pub async fn storage_client_left(&self, store: &StoreName) -> Result<(), HostStopped> {
         let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
         if !client_storage.line.is_connected() {
             return Ok(());
@@ -147,7 +147,11 @@ impl Host {
     }
 
     /// Notes that a storage client is back on another connection: unsaved changes are sent, in order.
-    pub async fn provider_returned(&self, store: &StoreName, calls: Arc<dyn RemoteCalls>) -> Result<(), HostStopped> {
+    pub async fn storage_client_returned(
+        &self,
+        store: &StoreName,
+        calls: Arc<dyn RemoteCalls>,
+    ) -> Result<(), HostStopped> {
         let Some(client_storage) = self.stores().client_storage(store) else { return Ok(()) };
         client_storage.line.connect(calls);
         tracing::info!(%store, "a storage client is connected again");
@@ -170,7 +174,7 @@ impl Host {
     }
 
     /// Closes the sessions of a storage client that is gone for good. They return when a client resumes them.
-    pub(crate) async fn release_provider(&self, store: &StoreName) -> Result<(), HostStopped> {
+    pub(crate) async fn release_storage_client(&self, store: &StoreName) -> Result<(), HostStopped> {
         let wanted = store.clone();
         let mine = move |published: &PublishedState, _| {
             let mine = published.state.sessions.values().filter(|session| session.store == wanted);
@@ -183,7 +187,7 @@ impl Host {
             // Changes that may be held are never refused.
             self.publish(vec![removed], WriteFailurePolicy::Hold, JournalScope::NumbersOnly).await?.ok();
         }
-        self.provider_left(store).await?;
+        self.storage_client_left(store).await?;
         self.stores().release(store);
         self.publish_session_count().await
     }
@@ -397,11 +401,11 @@ impl Host {
         let path = paths::log(id, &main);
         let opened = logs::open_log(fs.as_ref(), &path, &mut String::new).await;
         let index = opened.map_err(|error: LogError| unreadable(error.to_string()))?.index;
-        let provider = self.default_provider().ok_or_else(|| ResumeError::NoAgent(id.clone()))?;
+        let agent = self.default_agent().ok_or_else(|| ResumeError::NoAgent(id.clone()))?;
         let new = NewSession {
             id: id.clone(),
-            uri: SessionUri::from(format!("{provider}:/{id}")),
-            provider,
+            uri: SessionUri::from(format!("{agent}:/{id}")),
+            agent,
             model: None,
             working_directories: index
                 .header()
@@ -471,8 +475,8 @@ impl Host {
         origin.turn = window.turns.last().map(|turn| turn.id.clone());
         let new = NewSession {
             id: id.clone(),
-            uri: SessionUri::from(format!("{}:/{id}", source.provider)),
-            provider: source.provider.clone(),
+            uri: SessionUri::from(format!("{}:/{id}", source.agent)),
+            agent: source.agent.clone(),
             model: source.model.clone(),
             working_directories: source.working_directories.clone(),
             config: source.config.clone(),

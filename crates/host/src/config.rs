@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grove_core::ProviderId;
+use grove_core::AgentId;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
@@ -21,7 +21,7 @@ pub struct Config {
     /// The fate of the temporary files with output too large for agents, when their session ends.
     pub temp_files: TempFilePolicy,
     /// The agent of sessions that name none; by default the first one.
-    pub default_agent: Option<ProviderId>,
+    pub default_agent: Option<AgentId>,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
     /// The file that records every frame, for debugging.

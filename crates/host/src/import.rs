@@ -36,9 +36,9 @@ const LOG: &str = "events.jsonl";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImportRequest {
     pub(crate) id: Option<SessionId>,
-    pub(crate) provider: Option<ProviderId>,
+    pub(crate) agent: Option<AgentId>,
     /// The agent that continues it, if none is named and the host has this one.
-    pub(crate) preferred_provider: Option<ProviderId>,
+    pub(crate) preferred_agent: Option<AgentId>,
     pub(crate) store: Option<StoreName>,
     pub(crate) title: Option<String>,
     pub(crate) working_directory: Option<String>,
@@ -151,20 +151,20 @@ impl Drop for ImportReservation {
 impl Host {
     /// Starts an import. Nobody hears of it before it is committed.
     pub(crate) async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
-        let provider = match wanted.provider {
-            Some(provider) if self.has_agent(&provider) => provider,
-            Some(provider) => return Err(CreateError::UnknownProvider(provider).into()),
+        let agent = match wanted.agent {
+            Some(agent) if self.has_agent(&agent) => agent,
+            Some(agent) => return Err(CreateError::UnknownAgent(agent).into()),
             None => {
-                let preferred = wanted.preferred_provider.filter(|provider| self.has_agent(provider));
-                let provider = preferred.or_else(|| self.default_provider());
-                provider.ok_or_else(|| CreateError::UnknownProvider("".into()))?
+                let preferred = wanted.preferred_agent.filter(|agent| self.has_agent(agent));
+                let agent = preferred.or_else(|| self.default_agent());
+                agent.ok_or_else(|| CreateError::UnknownAgent("".into()))?
             }
         };
         let id = match wanted.id {
             Some(id) => id,
             None => SessionId::from(self.new_id().map_err(CreateError::from)?),
         };
-        let uri = SessionUri::from(format!("{provider}:/{id}"));
+        let uri = SessionUri::from(format!("{agent}:/{id}"));
         if uri.id().as_ref() != Some(&id) {
             return Err(CreateError::BadUri(uri).into());
         }
@@ -188,7 +188,7 @@ impl Host {
         let new = NewSession {
             id,
             uri,
-            provider,
+            agent,
             model: None,
             working_directories: wanted.working_directory.into_iter().collect(),
             config: None,

@@ -52,7 +52,7 @@
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
 //! let (working_directories, config, store) = (vec![], None, None);
-//! let wanted = CreateSession { uri, provider: None, model: None, working_directories, config, store };
+//! let wanted = CreateSession { uri, agent: None, model: None, working_directories, config, store };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });

@@ -133,9 +133,9 @@ impl AcpAgent {
 #[async_trait]
 impl Agent for AcpAgent {
     fn info(&self) -> AgentInfo {
-        let AcpProgram { provider, display_name, description, .. } = self.program.as_ref();
+        let AcpProgram { id, display_name, description, .. } = self.program.as_ref();
         AgentInfo {
-            provider: provider.clone(),
+            id: id.clone(),
             display_name: display_name.clone(),
             description: description.clone(),
             models: self.profile.models.borrow().clone(),

@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
-use grove_core::ProviderId;
+use grove_core::AgentId;
 
 use crate::agent::AgentError;
 
 /// An agent that speaks ACP, and its command line. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcpProgram {
-    pub provider: ProviderId,
+    pub id: AgentId,
     pub display_name: String,
     pub description: String,
     pub program: PathBuf,
@@ -53,7 +53,7 @@ fn is_program(path: &Path) -> bool {
 impl fmt::Debug for AcpProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcpProgram")
-            .field("provider", &self.provider)
+            .field("id", &self.id)
             .field("program", &self.program)
             .field("args", &self.args)
             .field("env", &self.env.keys())
@@ -70,7 +70,7 @@ mod tests {
 
     fn program(path: &str) -> AcpProgram {
         AcpProgram {
-            provider: "a".into(),
+            id: "a".into(),
             display_name: "An agent".to_owned(),
             description: String::new(),
             program: path.into(),

@@ -29,7 +29,7 @@ macro_rules! with_provider_keys {
 /// Every agent that is known by name.
 pub const AGENTS: &[AgentEntry] = &[
     AgentEntry {
-        provider: "claude",
+        id: "claude",
         display_name: "Claude Code",
         description: "Anthropic's coding agent, through its ACP adapter",
         // The adapter was renamed; the old name is still in use.
@@ -42,7 +42,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("@agentclientprotocol/claude-agent-acp"),
     },
     AgentEntry {
-        provider: "codex",
+        id: "codex",
         display_name: "Codex",
         description: "OpenAI's coding agent, through its ACP adapter",
         commands: &["codex-acp"],
@@ -57,7 +57,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("@zed-industries/codex-acp"),
     },
     AgentEntry {
-        provider: "copilot",
+        id: "copilot",
         display_name: "GitHub Copilot",
         description: "GitHub's coding agent, the Copilot CLI",
         commands: &["copilot"],
@@ -70,7 +70,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("@github/copilot"),
     },
     AgentEntry {
-        provider: "gemini",
+        id: "gemini",
         display_name: "Gemini CLI",
         description: "Google's coding agent",
         commands: &["gemini"],
@@ -82,7 +82,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("@google/gemini-cli"),
     },
     AgentEntry {
-        provider: "opencode",
+        id: "opencode",
         display_name: "OpenCode",
         description: "An open coding agent for many model providers",
         commands: &["opencode"],
@@ -94,7 +94,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("opencode-ai"),
     },
     AgentEntry {
-        provider: "qwen",
+        id: "qwen",
         display_name: "Qwen Code",
         description: "Alibaba's coding agent, for Qwen and other models",
         commands: &["qwen"],
@@ -106,7 +106,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Npm("@qwen-code/qwen-code"),
     },
     AgentEntry {
-        provider: "omp",
+        id: "omp",
         display_name: "oh-my-pi",
         description: "A coding agent in the family of pi, for many model providers",
         commands: &["omp"],
@@ -118,7 +118,7 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Bun("@oh-my-pi/pi-coding-agent"),
     },
     AgentEntry {
-        provider: "goose",
+        id: "goose",
         display_name: "goose",
         description: "Block's open coding agent for many model providers",
         commands: &["goose"],

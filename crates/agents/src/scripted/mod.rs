@@ -47,7 +47,7 @@ impl Agent for ScriptedAgent {
             supports_vision: None,
         };
         AgentInfo {
-            provider: "scripted".into(),
+            id: "scripted".into(),
             display_name: "Scripted".to_owned(),
             description: "Does what the prompt's script says; needs no model".to_owned(),
             models: vec![

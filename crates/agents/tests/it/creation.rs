@@ -68,7 +68,7 @@ async fn an_agent_that_wants_a_login_fails_the_creation_with_its_own_words_and_t
     let mut fixture = AgentFixture::new(AgentBehavior { refuses, ..AgentBehavior::default() });
     let told = refused(&fixture).await;
     assert!(told.contains("Please run /login") && told.contains("log in with Scripted itself"), "{told}");
-    fixture.program.provider = "claude".into();
+    fixture.program.id = "claude".into();
     let told = refused(&fixture).await;
     assert!(told.contains("run `claude` and log in there"), "{told}");
 }

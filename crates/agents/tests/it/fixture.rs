@@ -67,7 +67,7 @@ impl AgentFixture {
             documents: Arc::new(NoDocuments),
         };
         let program = AcpProgram {
-            provider: "scripted-acp".into(),
+            id: "scripted-acp".into(),
             display_name: "Scripted".to_owned(),
             description: String::new(),
             program: agent_program(),

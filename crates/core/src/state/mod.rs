@@ -36,7 +36,8 @@ pub struct Root {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInfo {
-    pub provider: ProviderId,
+    #[serde(rename = "provider")]
+    pub id: AgentId,
     pub display_name: String,
     pub description: String,
     pub models: Vec<ModelInfo>,

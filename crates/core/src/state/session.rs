@@ -13,7 +13,7 @@ use crate::turn::{ErrorInfo, Extra};
 pub struct Session {
     pub id: SessionId,
     pub uri: SessionUri,
-    pub provider: ProviderId,
+    pub agent: AgentId,
     pub title: String,
     /// The origin of the title.
     pub title_source: TitleSource,
@@ -81,7 +81,8 @@ pub enum Lifecycle {
 pub struct NewSession {
     pub id: SessionId,
     pub uri: SessionUri,
-    pub provider: ProviderId,
+    #[serde(rename = "provider")]
+    pub agent: AgentId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +104,7 @@ impl Session {
         Self {
             id: new.id.clone(),
             uri: new.uri.clone(),
-            provider: new.provider.clone(),
+            agent: new.agent.clone(),
             title: Self::UNTITLED.to_owned(),
             title_source: TitleSource::None,
             lifecycle: Lifecycle::Creating,
@@ -130,7 +131,7 @@ impl Session {
         Self {
             id: self.id.clone(),
             uri: self.uri.clone(),
-            provider: self.provider.clone(),
+            agent: self.agent.clone(),
             title: self.title.clone(),
             title_source: self.title_source,
             lifecycle: self.lifecycle.clone(),

@@ -53,7 +53,7 @@ impl<'a> BatchBuilder<'a> {
     pub(super) fn require_model(&self, model: Option<&ModelId>) -> Result<(), Rejection> {
         match model {
             Some(model) if !self.agent.is_some_and(|agent| agent.has_model(model)) => {
-                Err(Rejection::UnknownModel { model: model.clone(), provider: self.session.provider.clone() })
+                Err(Rejection::UnknownModel { model: model.clone(), agent: self.session.agent.clone() })
             }
             Some(_) | None => Ok(()),
         }

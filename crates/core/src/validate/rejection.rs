@@ -20,7 +20,7 @@ pub enum Rejection {
     AlreadyAnswered(RequestId),
     UnknownModel {
         model: ModelId,
-        provider: ProviderId,
+        agent: AgentId,
     },
     UnknownPending(PendingId),
     QueueFull,
@@ -66,7 +66,7 @@ impl fmt::Display for Rejection {
             Rejection::EmptyId => f.write_str("an id must not be empty"),
             Rejection::UnknownRequest(request) => write!(f, "there is no open request {request}"),
             Rejection::AlreadyAnswered(request) => write!(f, "{request} has been answered already"),
-            Rejection::UnknownModel { model, provider } => write!(f, "agent {provider} has no model {model}"),
+            Rejection::UnknownModel { model, agent } => write!(f, "agent {agent} has no model {model}"),
             Rejection::UnknownPending(id) => write!(f, "there is no queued message {id}"),
             Rejection::QueueFull => write!(f, "{MAX_QUEUED} messages are queued already"),
             Rejection::OnlyUserMessages => f.write_str("a client may only send user messages"),

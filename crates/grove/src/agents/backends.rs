@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions};
 use grove_agents::scripted::ScriptedAgent;
-use grove_core::{ChatId, ModelInfo, ProviderId, SessionId};
+use grove_core::{AgentId, ChatId, ModelInfo, SessionId};
 use grove_host::{AgentFinder, Host, HostStopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
@@ -52,13 +52,13 @@ impl Backends {
         let mut models = Vec::new();
         let programs = usable(settings);
         for program in &programs {
-            tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
+            tracing::info!(agent = %program.id, program = %program.program.display(), "an agent can be used");
             let agent = AcpAgent::new(program.clone(), pool.clone());
             models.push(agent.models());
             agents.push(Arc::new(agent));
         }
-        let wanted = ProviderId::from(settings.default_agent.value.as_str());
-        match agents.iter().position(|agent| agent.info().provider == wanted) {
+        let wanted = AgentId::from(settings.default_agent.value.as_str());
+        match agents.iter().position(|agent| agent.info().id == wanted) {
             Some(at) => agents[..=at].rotate_right(1),
             None => tracing::warn!(
                 default_agent = %wanted,
@@ -76,15 +76,15 @@ impl Backends {
         let now = usable(settings);
         let before = std::mem::replace(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
         for program in now.iter().filter(|program| !before.contains(program)) {
-            tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
+            tracing::info!(agent = %program.id, program = %program.program.display(), "an agent can be used");
             let agent = AcpAgent::new(program.clone(), self.pool.clone());
             announce(agent.models(), host);
             host.add_agent(Arc::new(agent)).await?;
         }
-        let is_gone = |gone: &&AcpProgram| now.iter().all(|program| program.provider != gone.provider);
+        let is_gone = |gone: &&AcpProgram| now.iter().all(|program| program.id != gone.id);
         for gone in before.iter().filter(is_gone) {
-            tracing::info!(agent = %gone.provider, "an agent is gone");
-            host.remove_agent(&gone.provider).await?;
+            tracing::info!(agent = %gone.id, "an agent is gone");
+            host.remove_agent(&gone.id).await?;
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
     });
     if let Some(theirs) = theirs {
         for mut program in find(OsStr::new(&theirs)) {
-            if programs.iter().all(|known| known.provider != program.provider) {
+            if programs.iter().all(|known| known.id != program.id) {
                 // The program may need that PATH as well, for example for its interpreter.
                 program.env.entry("PATH".to_owned()).or_insert_with(|| theirs.clone());
                 programs.push(program);

@@ -110,7 +110,7 @@ fn one(name: &str, table: &Value) -> Result<AgentConfig> {
         }
     }
     if told.command.is_none() && catalog::agent_entry(name).is_none() {
-        let known: Vec<&str> = catalog::AGENTS.iter().map(|known| known.provider).collect();
+        let known: Vec<&str> = catalog::AGENTS.iter().map(|known| known.id).collect();
         bail!("needs a command = [\"PROGRAM\", \"ARGUMENT\", …], since only these are known: {}", known.join(", "));
     }
     Ok(told)

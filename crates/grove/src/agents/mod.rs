@@ -20,7 +20,7 @@ pub(crate) use config_table::{AgentConfig, check_name};
 /// An agent that sessions can be started with, or could be once it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    pub(crate) provider: String,
+    pub(crate) id: String,
     pub(crate) display_name: String,
     pub(crate) description: String,
     pub(crate) known_from: AgentSource,
@@ -73,15 +73,15 @@ pub(crate) fn offers(
 ) -> Vec<Offer> {
     let scripted = ScriptedAgent.info();
     let scripted = Offer {
-        provider: scripted.provider.to_string(),
+        id: scripted.id.to_string(),
         display_name: scripted.display_name,
         description: scripted.description,
         known_from: AgentSource::Grove,
         state: AgentState::BuiltIn,
     };
-    let known = AGENTS.iter().map(|known| match config_table.get(known.provider) {
+    let known = AGENTS.iter().map(|known| match config_table.get(known.id) {
         None => of_catalog(known, path, environment),
-        Some(told) => of_file(known.provider, told, Some(known), path, environment),
+        Some(told) => of_file(known.id, told, Some(known), path, environment),
     });
     let others = config_table.iter().filter(|(name, _)| catalog::agent_entry(name).is_none());
     let others = others.map(|(name, told)| of_file(name, told, None, path, environment));
@@ -90,7 +90,7 @@ pub(crate) fn offers(
 
 fn of_catalog(known: &AgentEntry, path: &OsStr, environment: &BTreeMap<String, String>) -> Offer {
     Offer {
-        provider: known.provider.to_owned(),
+        id: known.id.to_owned(),
         display_name: known.display_name.to_owned(),
         description: known.description.to_owned(),
         known_from: AgentSource::Catalog,
@@ -118,7 +118,7 @@ fn of_file(
     let display_name = told.name.clone().or(known.map(|known| known.display_name.to_owned()));
     let description = told.description.clone().or(known.map(|known| known.description.to_owned()));
     let mut offer = Offer {
-        provider: name.to_owned(),
+        id: name.to_owned(),
         display_name: display_name.unwrap_or_else(|| name.to_owned()),
         description: description.unwrap_or_else(|| "an agent of grove.toml".to_owned()),
         known_from: AgentSource::File,
@@ -158,7 +158,7 @@ fn of_file(
     env.extend(told.env.clone());
     let sign_in = known.and_then(|known| known.sign_in(&env)).map(str::to_owned);
     let program = AcpProgram {
-        provider: name.into(),
+        id: name.into(),
         display_name: offer.display_name.clone(),
         description: offer.description.clone(),
         program,
@@ -195,14 +195,14 @@ mod tests {
     }
 
     fn one<'a>(offers: &'a [Offer], name: &str) -> &'a Offer {
-        offers.iter().find(|offer| offer.provider == name).unwrap()
+        offers.iter().find(|offer| offer.id == name).unwrap()
     }
 
     #[test]
     fn the_scripted_agent_is_first_then_the_catalog_then_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let offers = all("[agents.zeta]\ncommand = ['z']\n[agents.alpha]\ncommand = ['a']", folder.path(), &[]);
-        let names: Vec<&str> = offers.iter().map(|offer| offer.provider.as_str()).collect();
+        let names: Vec<&str> = offers.iter().map(|offer| offer.id.as_str()).collect();
         let expected =
             ["scripted", "claude", "codex", "copilot", "gemini", "opencode", "qwen", "omp", "goose", "alpha", "zeta"];
         assert_eq!(names, expected);

@@ -34,7 +34,7 @@ pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
 
 /// A line of the list: an agent, its version and its state at the host.
 struct AgentRow {
-    provider: String,
+    id: String,
     display_name: String,
     description: String,
     /// `None` for an agent that only the host knows.
@@ -125,19 +125,19 @@ fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Val
         .into_iter()
         .zip(versions)
         .map(|(offer, version)| AgentRow {
-            provider: offer.provider.clone(),
+            id: offer.id.clone(),
             display_name: offer.display_name.clone(),
             description: offer.description.clone(),
-            at_host: find(&offer.provider),
+            at_host: find(&offer.id),
             offer: Some(offer),
             version,
         })
         .collect();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for agent in at_host {
-        if rows.iter().all(|row| agent["provider"] != row.provider.as_str()) {
+        if rows.iter().all(|row| agent["provider"] != row.id.as_str()) {
             rows.push(AgentRow {
-                provider: text(&agent["provider"]),
+                id: text(&agent["provider"]),
                 display_name: text(&agent["displayName"]),
                 description: text(&agent["description"]),
                 offer: None,
@@ -181,14 +181,14 @@ impl AgentRow {
             AgentSource::File => "file",
         });
         let mut json = json!({
-            "provider": self.provider,
+            "provider": self.id,
             "displayName": self.display_name,
             "description": self.description,
             "status": status,
             "source": known_from,
             "version": self.version,
             "command": self.command(),
-            "default": self.provider == settings.default_agent.value,
+            "default": self.id == settings.default_agent.value,
             "atHost": host_runs.then_some(self.at_host.is_some()),
             "models": self.at_host.as_ref().map_or(&Value::Null, |agent| &agent["models"]),
         });
@@ -217,7 +217,7 @@ fn show(rows: &[AgentRow]) -> Result<(), Failure> {
     let head = ["AGENT", "NAME", "STATUS", "COMMAND"].map(str::to_owned).to_vec();
     let cells = rows.iter().map(|row| {
         let command = row.command().map(|command| command.join(" ")).unwrap_or_default();
-        vec![row.provider.clone(), sanitize(&row.display_name), row.status(), sanitize(&command)]
+        vec![row.id.clone(), sanitize(&row.display_name), row.status(), sanitize(&command)]
     });
     let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
     let mut lines = table.iter();
@@ -246,7 +246,7 @@ fn show(rows: &[AgentRow]) -> Result<(), Failure> {
 fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
     let default = &settings.default_agent.value;
     let file = settings.config_file.display();
-    match rows.iter().find(|row| row.provider == *default) {
+    match rows.iter().find(|row| row.id == *default) {
         Some(row) if row.is_usable() => anstream::eprintln!(
             "{}",
             dim(format!(
@@ -262,7 +262,7 @@ fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
     let late: Vec<&str> = rows
         .iter()
         .filter(|row| host_runs && row.is_usable() != row.at_host.is_some())
-        .map(|row| row.provider.as_str())
+        .map(|row| row.id.as_str())
         .collect();
     if !late.is_empty() {
         anstream::eprintln!(
@@ -296,7 +296,7 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
         }
     };
     let found = offers(&added.agents.value, &path(), &environment());
-    let found = found.iter().find(|offer| offer.provider == args.agent);
+    let found = found.iter().find(|offer| offer.id == args.agent);
     if let Some(AgentState::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
         anstream::eprintln!(
             "{} cannot be run yet: it does not exist, or is not in PATH",

@@ -181,7 +181,7 @@ fn unknown_agent<'a>(connector: &HostConnector, wanted: &'a str, agents: &[Strin
         };
     }
     let offers = offers(&connector.settings().agents.value, &search_path(), &environment());
-    let offer = offers.into_iter().find(|offer| offer.provider == wanted).ok_or_else(|| Failure::NotFound(none()))?;
+    let offer = offers.into_iter().find(|offer| offer.id == wanted).ok_or_else(|| Failure::NotFound(none()))?;
     match offer.state {
         AgentState::BuiltIn | AgentState::Installed { .. } => {
             let path = search_path();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_core::{ChatId, ProviderId, SessionId, State, StoreName};
+use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
@@ -371,7 +371,7 @@ fn config(settings: &Settings) -> Config {
         durability: settings.durability.value.into(),
         compaction: Compaction { at_percent: settings.compact_at.value, keep_tokens: settings.compact_keep.value },
         temp_files: temp_files(),
-        default_agent: Some(ProviderId::from(settings.default_agent.value.as_str())),
+        default_agent: Some(AgentId::from(settings.default_agent.value.as_str())),
         ..Config::default()
     }
 }

@@ -126,7 +126,7 @@ struct BusyChat {
 async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<BusyChat>, Failure> {
     let is_busy = |bits: u32| bits & status::IN_PROGRESS != 0;
     // Every other agent is a separate program, held by a shim.
-    let scripted = ScriptedAgent.info().provider;
+    let scripted = ScriptedAgent.info().id;
     let mut busy = Vec::new();
     for session in ls::fetch(client).await?.into_iter().filter(|session| is_busy(session.status)) {
         let outlives_host = session.provider != scripted.as_str();

@@ -1,6 +1,6 @@
 //! A session of another tool, as the host shows it.
 
-use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, SessionTitle, StoreName};
+use grove_core::{AgentId, Lifecycle, NewSession, Session, SessionId, SessionTitle, StoreName};
 use grove_history::catalog::CatalogEntry;
 use grove_host::history::HistoryRow;
 use grove_transcript::TranscriptState;
@@ -13,13 +13,13 @@ pub(super) fn row(entry: &CatalogEntry) -> HistoryRow {
 
 /// The session without its turns.
 pub(super) fn session(entry: &CatalogEntry) -> Session {
-    let provider = ProviderId::from(entry.source().name());
+    let agent = AgentId::from(entry.source().name());
     let id = SessionId::from(entry.id.as_str());
     let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
     let new = NewSession {
-        uri: format!("{provider}:/{id}").into(),
+        uri: format!("{agent}:/{id}").into(),
         id,
-        provider,
+        agent,
         model: entry.session.models.last().map(|model| model.as_str().into()),
         working_directories: entry.folder.iter().cloned().collect(),
         config: None,

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use grove_core::{ModelId, ProviderId, Session, SessionId, Timestamp, Turn};
+use grove_core::{AgentId, ModelId, Session, SessionId, Timestamp, Turn};
 use grove_transcript::{Notice, TranscriptPart, TranscriptTurn, TurnParent, core_turn};
 use grove_tree::entries::{self, Compaction, Stamp};
 use grove_tree::turns::{TurnAttribution, header_line, turn_lines};
@@ -31,7 +31,7 @@ pub(super) struct ImportedLogWriter<W> {
     out: W,
     index: LogIndex,
     session: SessionId,
-    provider: ProviderId,
+    agent: AgentId,
     /// The time of the last event.
     last: Timestamp,
     /// The model of the last turn.
@@ -92,7 +92,7 @@ impl<W: Write> ImportedLogWriter<W> {
             out,
             index: indexer.finish()?,
             session: session.id.clone(),
-            provider: session.provider.clone(),
+            agent: session.agent.clone(),
             last: session.created_at,
             model: None,
             made: 0,
@@ -162,13 +162,13 @@ impl<W: Write> ImportedLogWriter<W> {
         }
         let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
-        self.line(&entries::model_change(stamp, self.provider.as_str(), model.as_str()))
+        self.line(&entries::model_change(stamp, self.agent.as_str(), model.as_str()))
     }
 
     fn write_turn(&mut self, turn: &Turn) -> Result<(), WriteError> {
         let model: Option<&ModelId> = turn.message.model.as_ref();
-        let (session, provider) = (self.session.clone(), self.provider.clone());
-        let origin = TurnAttribution { session: &session, provider: &provider, model, spent: None, seen_end: None };
+        let (session, agent) = (self.session.clone(), self.agent.clone());
+        let origin = TurnAttribution { session: &session, agent: &agent, model, spent: None, seen_end: None };
         let lines = turn_lines(turn, origin, self.leaf.as_deref(), &|id| self.index.find(id).is_some());
         for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             self.line(line)?;

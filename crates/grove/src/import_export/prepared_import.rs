@@ -355,7 +355,7 @@ fn header_of(id: &SessionId, manifest: Option<&Manifest>, fallback: Timestamp) -
     let new = NewSession {
         id: id.clone(),
         uri: SessionUri::from(format!("copilot:/{id}")),
-        provider: "copilot".into(),
+        agent: "copilot".into(),
         model: None,
         working_directories: cwd.map(str::to_owned).into_iter().collect(),
         config: None,

@@ -118,7 +118,7 @@ fn told(log: &Log) -> Vec<Event> {
     let new = NewSession {
         id: ID.into(),
         uri: format!("copilot:/{ID}").into(),
-        provider: "copilot".into(),
+        agent: "copilot".into(),
         model: None,
         working_directories: vec!["/w".to_owned()],
         config: None,

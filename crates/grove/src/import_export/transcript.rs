@@ -124,11 +124,11 @@ pub(crate) fn fit_for_a_file(name: &str) -> String {
 }
 
 /// A session with the facts of a log's header.
-pub(crate) fn header(id: &str, provider: &str, cwd: Option<String>, created: grove_core::Timestamp) -> Session {
+pub(crate) fn header(id: &str, agent: &str, cwd: Option<String>, created: grove_core::Timestamp) -> Session {
     let new = NewSession {
         id: SessionId::from(id),
-        uri: SessionUri::from(format!("{provider}:/{id}")),
-        provider: provider.into(),
+        uri: SessionUri::from(format!("{agent}:/{id}")),
+        agent: agent.into(),
         model: None,
         working_directories: cwd.into_iter().collect(),
         config: None,

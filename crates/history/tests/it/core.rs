@@ -21,7 +21,7 @@ fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
     let new = NewSession {
         uri: "history:/s1".into(),
         id: "s1".into(),
-        provider: "vs-code".into(),
+        agent: "vs-code".into(),
         model: None,
         working_directories: vec![],
         config: None,
@@ -31,13 +31,8 @@ fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
     let mut bytes = header_line(&session);
     let mut leaf: Option<String> = None;
     for turn in written {
-        let origin = TurnAttribution {
-            session: &session.id,
-            provider: &session.provider,
-            model: None,
-            spent: None,
-            seen_end: None,
-        };
+        let origin =
+            TurnAttribution { session: &session.id, agent: &session.agent, model: None, spent: None, seen_end: None };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);

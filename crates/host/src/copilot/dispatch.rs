@@ -71,7 +71,7 @@ impl CopilotPeer {
             Method::AuthGetStatus => call.answer_now(|_: IgnoredAny| Ok(auth_status())),
             Method::ModelsList => call.answer_now(|_: IgnoredAny| Ok(ModelsListResult { models: self.models() })),
             Method::RuntimeShutdown => call.answer_with(|_: IgnoredAny| self.shut_down()),
-            Method::SessionFsSetProvider => call.answer_with(|params| self.set_provider(params)),
+            Method::SessionFsSetProvider => call.answer_with(|params| self.set_storage_client(params)),
             Method::SessionCreate => call.answer_with(|params| self.create(params)),
             Method::SessionResume => call.answer_with(|params| self.resume(params)),
             Method::SessionSend => call.answer_with(|params| self.send(params)),

@@ -1,6 +1,6 @@
 //! The mapping from a model's name to an agent.
 
-use grove_core::{AgentInfo, ModelId, ProviderId};
+use grove_core::{AgentId, AgentInfo, ModelId};
 use grove_wire::copilot::methods::Model;
 
 use super::peer::{CopilotError, CopilotPeer};
@@ -11,8 +11,8 @@ impl CopilotPeer {
     /// An agent without known models is requested by its own name.
     pub(super) fn models(&self) -> Vec<Model> {
         let named = |agent: &AgentInfo| {
-            let own = Model { id: agent.provider.to_string(), name: agent.display_name.clone(), capabilities: None };
-            let models = agent.models.iter().map(|model| Model::of(format!("{}/{}", agent.provider, model.id), model));
+            let own = Model { id: agent.id.to_string(), name: agent.display_name.clone(), capabilities: None };
+            let models = agent.models.iter().map(|model| Model::of(format!("{}/{}", agent.id, model.id), model));
             std::iter::once(own).chain(models).collect::<Vec<_>>()
         };
         self.host().agent_infos().iter().flat_map(named).collect()
@@ -21,27 +21,27 @@ impl CopilotPeer {
     /// The agent and the model for a requested name: `<agent>`, `<agent>/<model>`, or a model of some agent.
     ///
     /// The default agent comes first.
-    pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(ProviderId, Option<ModelId>), CopilotError> {
-        let default = self.host().default_provider();
+    pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(AgentId, Option<ModelId>), CopilotError> {
+        let default = self.host().default_agent();
         let default = default.ok_or_else(|| CopilotError::Failed("this host has no agent".to_owned()))?;
         let Some(wanted) = model.filter(|model| !model.is_empty()) else { return Ok((default, None)) };
         let agents = self.host().agent_infos();
-        let known = |name: &str| agents.iter().find(|agent| agent.provider.as_str() == name);
+        let known = |name: &str| agents.iter().find(|agent| agent.id.as_str() == name);
         if let Some(agent) = known(wanted) {
-            return Ok((agent.provider.clone(), None));
+            return Ok((agent.id.clone(), None));
         }
         if let Some((agent, model)) = wanted.split_once('/')
             && let Some(agent) = known(agent)
         {
-            return Ok((agent.provider.clone(), Some(ModelId::from(model))));
+            return Ok((agent.id.clone(), Some(ModelId::from(model))));
         }
         let has = |agent: &&AgentInfo| agent.models.iter().any(|model| model.id.as_str() == wanted);
         let mut having: Vec<&AgentInfo> = agents.iter().filter(has).collect();
-        having.sort_by_key(|agent| agent.provider != default);
+        having.sort_by_key(|agent| agent.id != default);
         match having.first() {
-            Some(agent) => Ok((agent.provider.clone(), Some(ModelId::from(wanted)))),
+            Some(agent) => Ok((agent.id.clone(), Some(ModelId::from(wanted)))),
             None => {
-                let agents: Vec<&str> = agents.iter().map(|agent| agent.provider.as_str()).collect();
+                let agents: Vec<&str> = agents.iter().map(|agent| agent.id.as_str()).collect();
                 let agents = agents.join(", ");
                 Err(CopilotError::Failed(format!(
                     "Unknown model {wanted:?}: a model is named <agent> or <agent>/<model>, the agents being {agents}"

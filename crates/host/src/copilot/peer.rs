@@ -154,7 +154,7 @@ impl CopilotPeer {
             self.closed(&id);
             self.leave(&uri).await;
         }
-        self.provider_ended().await;
+        self.storage_client_ended().await;
     }
 
     /// Tells a session that this client takes part no more.

@@ -38,11 +38,11 @@ impl CopilotPeer {
             return self.open_for_client(&id, params).await;
         }
         self.note_temp_files(&id);
-        let (provider, model) = self.agent_for(params.model.as_deref())?;
+        let (agent, model) = self.agent_for(params.model.as_deref())?;
         let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
         let wanted = CreateSession {
-            uri: SessionUri::from(format!("{provider}:/{id}")),
-            provider: Some(provider),
+            uri: SessionUri::from(format!("{agent}:/{id}")),
+            agent: Some(agent),
             model,
             working_directories: folders.map(|folder| folder_uri(folder)).collect(),
             config: None,
@@ -226,7 +226,7 @@ impl CopilotPeer {
 
     /// Changes the agent's reasoning effort, if it has that setting.
     async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
-        let (agent, effort) = self.look(session, |session| (session.provider.clone(), effort(session))).await?;
+        let (agent, effort) = self.look(session, |session| (session.agent.clone(), effort(session))).await?;
         let Some((setting, _)) = effort else {
             return Err(CopilotError::Failed(format!("agent {agent} has no setting for the reasoning effort")));
         };
@@ -248,7 +248,7 @@ impl CopilotPeer {
 
     /// Switches a session to another model of its agent. The agent stays.
     async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
-        let (mine, now) = self.look(session, |session| (session.provider.clone(), session.model.clone())).await?;
+        let (mine, now) = self.look(session, |session| (session.agent.clone(), session.model.clone())).await?;
         let (agent, model) = self.agent_for(Some(wanted))?;
         if agent != mine {
             return Err(CopilotError::Failed(format!(
@@ -367,8 +367,8 @@ fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
 /// A session's model as clients name it.
 fn named_model(session: &Session) -> String {
     match &session.model {
-        Some(model) => format!("{}/{model}", session.provider),
-        None => session.provider.to_string(),
+        Some(model) => format!("{}/{model}", session.agent),
+        None => session.agent.to_string(),
     }
 }
 

@@ -82,7 +82,7 @@ impl CopilotEndpoint {
     pub(super) async fn shut_down(&self) {
         if self.state().storage_client.take().is_some() {
             // A stopping host closes all sessions anyway.
-            self.host().release_provider(self.store()).await.ok();
+            self.host().release_storage_client(self.store()).await.ok();
         }
     }
 }
@@ -93,7 +93,7 @@ impl CopilotPeer {
     }
 
     /// Makes this client the storage client of the endpoint: before there are sessions, and one client only.
-    pub(super) async fn set_provider(&self, config: StorageClientConfig) -> Result<Success, CopilotError> {
+    pub(super) async fn set_storage_client(&self, config: StorageClientConfig) -> Result<Success, CopilotError> {
         let endpoint = self.endpoint();
         let taken = |reason: &str| Err(CopilotError::Failed(reason.to_owned()));
         config.check()?;
@@ -124,7 +124,7 @@ impl CopilotPeer {
         };
         let calls = Arc::new(StorageClientCalls { calls: self.calls().clone(), queue: self.queue().clone() });
         match returns {
-            true => self.host().provider_returned(endpoint.store(), calls).await?,
+            true => self.host().storage_client_returned(endpoint.store(), calls).await?,
             false => {
                 if let Err(error) = self.host().attach_storage_client(endpoint.store(), config, calls).await {
                     endpoint.state().storage_client = None;
@@ -136,7 +136,7 @@ impl CopilotPeer {
     }
 
     /// Ends the connection: if it was the storage client's, its sessions wait for it.
-    pub(super) async fn provider_ended(&self) {
+    pub(super) async fn storage_client_ended(&self) {
         let was_mine = match self.endpoint().state().storage_client.as_mut() {
             Some(storage_client) if storage_client.connection == Some(self.id()) => {
                 storage_client.connection.take().is_some()
@@ -145,7 +145,7 @@ impl CopilotPeer {
         };
         if was_mine {
             // A stopping host needs no storage client.
-            self.host().provider_left(self.endpoint().store()).await.ok();
+            self.host().storage_client_left(self.endpoint().store()).await.ok();
         }
     }
 

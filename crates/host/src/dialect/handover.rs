@@ -60,11 +60,11 @@ impl PendingHandoverCall {
 }
 
 fn files(found: HandoverManifest) -> FilesResult {
-    let HandoverManifest { provider, inventory, moved_to, moved_from, working_directory } = found;
+    let HandoverManifest { agent, inventory, moved_to, moved_from, working_directory } = found;
     let (stamp, seal) = (inventory.stamp(), Some(inventory.seal()));
     let file = |held: grove_fs::copy::InventoryFile| File { path: held.path, size: held.size, sha256: held.sha256 };
     FilesResult {
-        provider: provider.to_string(),
+        provider: agent.to_string(),
         files: inventory.files.into_iter().map(file).collect(),
         stamp,
         seal,

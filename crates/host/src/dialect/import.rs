@@ -69,8 +69,8 @@ impl ImportJobs {
         }
         let wanted = ImportRequest {
             id: id.map(Into::into),
-            provider: provider.map(Into::into),
-            preferred_provider: preferred_provider.map(Into::into),
+            agent: provider.map(Into::into),
+            preferred_agent: preferred_provider.map(Into::into),
             store: store.map(Into::into),
             title,
             working_directory,
@@ -143,7 +143,7 @@ fn refusal(error: &ImportError) -> ErrorObject {
         ImportError::Create(CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_)) => {
             error_code::SESSION_ALREADY_EXISTS
         }
-        ImportError::Create(CreateError::UnknownProvider(_)) => error_code::PROVIDER_NOT_FOUND,
+        ImportError::Create(CreateError::UnknownAgent(_)) => error_code::PROVIDER_NOT_FOUND,
         ImportError::Create(
             CreateError::BadUri(_)
             | CreateError::ReservedUri(_)

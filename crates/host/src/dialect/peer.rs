@@ -24,7 +24,7 @@ pub(crate) struct ConnectionPeer {
     queue: Arc<Queue>,
     dialect_peer: PeerDialect,
     imports: ImportJobs,
-    layer: SessionHubClient,
+    hub: SessionHubClient,
 }
 
 enum PeerDialect {
@@ -37,8 +37,8 @@ impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone());
         let imports = ImportJobs::new(host.clone());
-        let layer = SessionHubClient::new(host.clone(), queue.clone());
-        Self { host, id, queue, dialect_peer: PeerDialect::V1(first), imports, layer }
+        let hub = SessionHubClient::new(host.clone(), queue.clone());
+        Self { host, id, queue, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
 
     /// Handles one message. Its effect has happened, or its position is fixed, when this returns.
@@ -55,7 +55,7 @@ impl ConnectionPeer {
                 let id = request.id.clone();
                 let method = x_grove::Method::named(&request.method);
                 if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
-                    return self.layer.handle(&client, id, method, request.params, reply).await;
+                    return self.hub.handle(&client, id, method, request.params, reply).await;
                 }
                 let request = match method {
                     Some(x_grove::Method::Import(method)) if self.has_begun() => {

@@ -94,7 +94,7 @@ impl SessionHubClient {
         method: SessionsMethod,
         params: Option<&RawValue>,
     ) -> Result<(Arc<dyn SessionHubConnection>, SessionsCall), ErrorObject> {
-        let Some(layer) = self.host.session_hub() else {
+        let Some(hub) = self.host.session_hub() else {
             return Err(ErrorObject::unknown_method(method.as_str()));
         };
         let call =
@@ -102,7 +102,7 @@ impl SessionHubClient {
         let visit = match &self.visit {
             Some(visit) => visit.clone(),
             None => {
-                let visit = layer.visit(client).map_err(refused)?;
+                let visit = hub.visit(client).map_err(refused)?;
                 self.visit = Some(visit.clone());
                 visit
             }

@@ -18,8 +18,8 @@ pub trait AgentFinder: Send + Sync {
 }
 
 /// The instructions for installing an agent that is known by name.
-pub(crate) fn install_hint(provider: &ProviderId) -> String {
-    match catalog::agent_entry(provider.as_str()) {
+pub(crate) fn install_hint(id: &AgentId) -> String {
+    match catalog::agent_entry(id.as_str()) {
         Some(known) => format!(
             ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
             known.display_name,
@@ -34,8 +34,8 @@ impl Host {
     pub async fn add_agent(&self, agent: Arc<dyn Agent>) -> Result<(), HostStopped> {
         {
             let mut agents = self.agents();
-            let provider = agent.info().provider;
-            match agents.iter_mut().find(|mine| mine.info().provider == provider) {
+            let id = agent.info().id;
+            match agents.iter_mut().find(|mine| mine.info().id == id) {
                 Some(mine) => *mine = agent,
                 None => agents.push(agent),
             }
@@ -44,8 +44,8 @@ impl Host {
     }
 
     /// Removes an agent. Sessions that it works for keep it.
-    pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), HostStopped> {
-        self.agents().retain(|agent| agent.info().provider != *provider);
+    pub async fn remove_agent(&self, id: &AgentId) -> Result<(), HostStopped> {
+        self.agents().retain(|agent| agent.info().id != *id);
         self.agents_changed().await
     }
 
@@ -68,8 +68,8 @@ impl Host {
     }
 
     /// The agent of this name. An unknown one is looked for again: it may have been installed since.
-    pub(crate) async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
-        let find = || self.agents().iter().find(|agent| agent.info().provider == *provider).cloned();
+    pub(crate) async fn agent_named(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
+        let find = || self.agents().iter().find(|agent| agent.info().id == *id).cloned();
         if let Some(agent) = find() {
             return Some(agent);
         }
@@ -83,21 +83,21 @@ impl Host {
     }
 
     /// Says whether there is an agent of this id.
-    pub(crate) fn has_agent(&self, provider: &ProviderId) -> bool {
-        self.agents().iter().any(|agent| agent.info().provider == *provider)
+    pub(crate) fn has_agent(&self, id: &AgentId) -> bool {
+        self.agents().iter().any(|agent| agent.info().id == *id)
     }
 
     /// The settings of sessions of this agent, as far as they are known.
-    pub(crate) fn settings_of(&self, provider: &ProviderId) -> Option<SessionConfig> {
-        self.agents().iter().find(|agent| agent.info().provider == *provider)?.settings()
+    pub(crate) fn settings_of(&self, id: &AgentId) -> Option<SessionConfig> {
+        self.agents().iter().find(|agent| agent.info().id == *id)?.settings()
     }
 
     /// The agent for sessions that name none: the configured one, else the first.
-    pub(crate) fn default_provider(&self) -> Option<ProviderId> {
+    pub(crate) fn default_agent(&self) -> Option<AgentId> {
         let agents = self.agents();
-        let known = |provider: &ProviderId| agents.iter().any(|agent| agent.info().provider == *provider);
+        let known = |id: &AgentId| agents.iter().any(|agent| agent.info().id == *id);
         let configured = self.0.config.default_agent.clone().filter(known);
-        configured.or_else(|| agents.first().map(|agent| agent.info().provider))
+        configured.or_else(|| agents.first().map(|agent| agent.info().id))
     }
 
     // Nothing that can panic leaves either list half-changed, so a poisoned lock still guards valid data.
@@ -108,21 +108,16 @@ impl Host {
 
 /// Replaces an agent of an earlier session that is not installed any more.
 pub(super) struct MissingAgent {
-    pub(super) provider: ProviderId,
+    pub(super) id: AgentId,
 }
 
 #[async_trait]
 impl Agent for MissingAgent {
     fn info(&self) -> AgentInfo {
-        AgentInfo {
-            provider: self.provider.clone(),
-            display_name: String::new(),
-            description: String::new(),
-            models: Vec::new(),
-        }
+        AgentInfo { id: self.id.clone(), display_name: String::new(), description: String::new(), models: Vec::new() }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
-        Err(AgentError::Start(format!("there is no agent {} on this host any more", self.provider)))
+        Err(AgentError::Start(format!("there is no agent {} on this host any more", self.id)))
     }
 }

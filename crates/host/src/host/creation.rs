@@ -25,7 +25,7 @@ const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct CreateSession {
     pub uri: SessionUri,
     /// By default the one that the URI's scheme names.
-    pub provider: Option<ProviderId>,
+    pub agent: Option<AgentId>,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
     /// Settings of the session, if it has any. [`STORE_SETTING`] among them is not the agent's.
@@ -53,7 +53,7 @@ pub enum CreateError {
     #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
     ReservedUri(SessionUri),
     #[error("there is no agent {0}{hint}", hint = install_hint(.0))]
-    UnknownProvider(ProviderId),
+    UnknownAgent(AgentId),
     #[error("there is a session {0} already")]
     Exists(SessionUri),
     #[error(
@@ -62,8 +62,8 @@ pub enum CreateError {
     IdTaken { id: SessionId, by: SessionUri },
     #[error("a session with the id {0} is being imported: wait for it, or choose another id")]
     BeingImported(SessionId),
-    #[error("agent {provider} has no model {model}")]
-    UnknownModel { provider: ProviderId, model: ModelId },
+    #[error("agent {agent} has no model {model}")]
+    UnknownModel { agent: AgentId, model: ModelId },
     #[error("a session may have at most {0} working directories: name fewer")]
     TooManyDirectories(usize),
     #[error("the working directory cannot be used: {0}")]
@@ -117,10 +117,10 @@ impl Host {
         title: SessionTitle,
         store: Option<StoreName>,
     ) -> Result<SessionUri, CreateError> {
-        let uri = SessionUri::from(format!("{}:/{}", fork_plan.like.provider, self.new_id()?));
+        let uri = SessionUri::from(format!("{}:/{}", fork_plan.like.agent, self.new_id()?));
         let wanted = CreateSession {
             uri: uri.clone(),
-            provider: Some(fork_plan.like.provider.clone()),
+            agent: Some(fork_plan.like.agent.clone()),
             model: fork_plan.like.model.clone(),
             working_directories: fork_plan.like.working_directories.clone(),
             config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
@@ -186,16 +186,16 @@ impl Host {
         if wanted.uri.is_reserved() {
             return Err(CreateError::ReservedUri(wanted.uri));
         }
-        let provider = match wanted.provider {
-            Some(provider) => provider,
-            None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
+        let agent_id = match wanted.agent {
+            Some(agent_id) => agent_id,
+            None => AgentId::from(wanted.uri.scheme().unwrap_or_default()),
         };
-        let agent = self.agent_named(&provider).await;
-        let agent = agent.ok_or_else(|| CreateError::UnknownProvider(provider.clone()))?;
+        let agent = self.agent_named(&agent_id).await;
+        let agent = agent.ok_or_else(|| CreateError::UnknownAgent(agent_id.clone()))?;
         if let Some(model) = &wanted.model
             && !agent.info().has_model(model)
         {
-            return Err(CreateError::UnknownModel { provider, model: model.clone() });
+            return Err(CreateError::UnknownModel { agent: agent_id, model: model.clone() });
         }
         if wanted.working_directories.len() > MAX_DIRECTORIES {
             return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
@@ -209,7 +209,7 @@ impl Host {
             && let Some(store) =
                 [&store, &fork_plan.like.store].into_iter().find(|store| stores.is_client_stored(store))
         {
-            return Err(StoreError::OfProvider(store.clone()).into());
+            return Err(StoreError::OfStorageClient(store.clone()).into());
         }
         let fs = stores.reach(&store).await?;
         let trace = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
@@ -227,7 +227,7 @@ impl Host {
             (None, chosen) => chosen.map(SessionConfig::of),
         };
         let (uri, model) = (wanted.uri, wanted.model);
-        let new = NewSession { id, uri, provider, model, working_directories, config, store };
+        let new = NewSession { id, uri, agent: agent_id, model, working_directories, config, store };
         Ok(CreationPlan { new, agent, fs, trace, at: self.0.env.clock.now() })
     }
 

@@ -83,7 +83,7 @@ pub(crate) struct HostInner {
     /// The sessions of other tools, if the host has a history.
     history: OnceLock<Arc<dyn History>>,
     /// The sessions of all sources, if the host has a session hub.
-    layer: OnceLock<Arc<dyn SessionHubService>>,
+    session_hub: OnceLock<Arc<dyn SessionHubService>>,
     /// The trusted folders, if the host manages them.
     trust: OnceLock<Arc<dyn FolderTrust>>,
     /// Damage that was found at the start.
@@ -144,7 +144,7 @@ impl Host {
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
             history: OnceLock::new(),
-            layer: OnceLock::new(),
+            session_hub: OnceLock::new(),
             trust: OnceLock::new(),
             damage,
             storage,

@@ -39,8 +39,8 @@ impl Host {
             move |published, _| published.session_at(&uri).map(|session| (session.clone(), published.seq))
         });
         let Some((tip, seq)) = found.await? else { return Ok(None) };
-        let agent = self.agents().iter().find(|agent| agent.info().provider == tip.provider).cloned();
-        let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { provider: tip.provider.clone() }));
+        let agent = self.agents().iter().find(|agent| agent.info().id == tip.agent).cloned();
+        let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { id: tip.agent.clone() }));
         // Sessions of missing stores are not listed either.
         let Ok(fs) = self.0.env.stores.get(&tip.store) else { return Ok(None) };
         let mut sessions = self.sessions();

@@ -29,14 +29,14 @@ impl Host {
     }
 
     /// Sets the hub that lists the sessions of all sources. Only the first call has an effect.
-    pub fn set_session_hub(&self, layer: Arc<dyn SessionHubService>) {
-        if self.0.layer.set(layer).is_err() {
+    pub fn set_session_hub(&self, hub: Arc<dyn SessionHubService>) {
+        if self.0.session_hub.set(hub).is_err() {
             tracing::warn!("a host has one session hub: the second one is not used");
         }
     }
 
     pub(crate) fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
-        self.0.layer.get()
+        self.0.session_hub.get()
     }
 
     /// Lets clients read and change which folders are trusted.

@@ -92,7 +92,7 @@ mod tests {
         let new = NewSession {
             id: id.into(),
             uri: format!("agent:/{id}").into(),
-            provider: "agent".into(),
+            agent: "agent".into(),
             model: None,
             working_directories: vec![folder.to_owned()],
             config: None,

@@ -42,7 +42,7 @@ pub(crate) enum HandoverAnswer {
 /// The files that a session hands over.
 #[derive(Clone, Debug)]
 pub(crate) struct HandoverManifest {
-    pub(crate) provider: ProviderId,
+    pub(crate) agent: AgentId,
     pub(crate) inventory: Inventory,
     pub(crate) moved_to: Option<RemoteSession>,
     pub(crate) moved_from: Option<RemoteSession>,
@@ -61,7 +61,7 @@ impl SessionTask {
         match request {
             HandoverRequest::Files => Ok(self.inventory().await.map(|inventory| {
                 HandoverAnswer::Files(Box::new(HandoverManifest {
-                    provider: self.tip.provider.clone(),
+                    agent: self.tip.agent.clone(),
                     inventory,
                     moved_to: self.tip.details.moved_to.clone(),
                     moved_from: self.tip.details.moved_from.clone(),

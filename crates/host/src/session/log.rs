@@ -336,7 +336,7 @@ impl ChatLog {
             self.append_settings(&mut written, session, turn.started_at).await?;
             let origin = TurnAttribution {
                 session: &session.id,
-                provider: &session.provider,
+                agent: &session.agent,
                 model: session.model.as_ref(),
                 spent: turns[..at].iter().rev().find_map(|turn| turn.usage.as_ref()?.cost.as_ref()),
                 seen_end: Some(seen_end),

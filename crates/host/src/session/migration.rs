@@ -73,7 +73,7 @@ impl SessionTask {
         }
         let stores = &self.session_context.env.stores;
         if let Some(store) = [&self.tip.store, name].into_iter().find(|store| stores.is_client_stored(store)) {
-            return Ok(Err(StoreError::OfProvider(store.clone()).into()));
+            return Ok(Err(StoreError::OfStorageClient(store.clone()).into()));
         }
         let prepared = self.copy_to(name).await;
         let (to, checked) = match prepared {

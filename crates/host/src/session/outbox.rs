@@ -167,7 +167,7 @@ impl SessionTask {
     /// Says whether a command would be accepted now.
     pub(super) fn check(&self, command: Command, who: &Actor) -> Result<(), Rejection> {
         let agents = self.session_context.agents.borrow().clone();
-        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        let agent = agents.iter().find(|agent| agent.id == self.tip.agent);
         let tip = ValidationContext { session: &self.tip, agent, queue: self.queue_policy() };
         validate(tip, command, who, self.session_context.env.clock.now()).map(|_| ())
     }
@@ -180,7 +180,7 @@ impl SessionTask {
     /// Checks a command against the tip; its events go to the outbox.
     pub(super) fn accept(&mut self, command: Command, who: &Actor, out: &mut Outbox) -> Result<(), Rejection> {
         let agents = self.session_context.agents.borrow().clone();
-        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        let agent = agents.iter().find(|agent| agent.id == self.tip.agent);
         let (queue, now) = (self.queue_policy(), self.session_context.env.clock.now());
         let batch = advance_with(&mut self.tip, agent, queue, command, who, now)?;
         for event in &batch.events {

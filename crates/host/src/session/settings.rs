@@ -18,7 +18,7 @@ const MODEL_SETTING: &str = "model";
 /// The current settings of a session.
 pub(super) fn current(session: &Session) -> BranchSettings {
     let model = session.model.as_ref().map(ToString::to_string).or_else(|| value(session, MODEL_SETTING));
-    let provider = Some(session.provider.to_string());
+    let provider = Some(session.agent.to_string());
     BranchSettings {
         model: model.map(|id| BranchModel { provider, id }),
         thinking_level: THINKING_SETTINGS.into_iter().find_map(|name| value(session, name)),
@@ -55,7 +55,7 @@ fn restored(session: &Session, branch: &BranchSettings, names_models: bool) -> R
     if let Some(name) = THINKING_SETTINGS.into_iter().find(|name| value(session, name).is_some()) {
         set(name, branch.thinking_level.as_ref());
     }
-    let is_of_agent = |model: &&BranchModel| model.provider.as_deref() == Some(session.provider.as_str());
+    let is_of_agent = |model: &&BranchModel| model.provider.as_deref() == Some(session.agent.as_str());
     let is_setting = session.model.is_none() && value(session, MODEL_SETTING).is_some();
     match &branch.model {
         None if is_setting => set(MODEL_SETTING, None),
@@ -89,7 +89,7 @@ mod tests {
         let new = NewSession {
             id: "s".into(),
             uri: "acme:/s".into(),
-            provider: "acme".into(),
+            agent: "acme".into(),
             model: model.map(ModelId::from),
             working_directories: vec![],
             config: values.as_object().cloned().map(SessionConfig::of),

@@ -81,7 +81,7 @@ pub enum StoreError {
     #[error("the storage client of {0} is not connected: connect it, then try again")]
     Away(StoreName),
     #[error("{0} is the store of a storage client: its sessions are created through its own endpoint, and stay there")]
-    OfProvider(StoreName),
+    OfStorageClient(StoreName),
     #[error(
         "sessions are active ({0}), so the store of new ones cannot be changed: end them first, or set it before any \
          starts"
@@ -237,7 +237,7 @@ impl Stores {
     pub(crate) fn set_default(&self, name: &StoreName) -> Result<StoreName, StoreError> {
         self.get(name)?;
         if self.is_client_stored(name) {
-            return Err(StoreError::OfProvider(name.clone()));
+            return Err(StoreError::OfStorageClient(name.clone()));
         }
         Ok(std::mem::replace(&mut *self.default_mut(), name.clone()))
     }

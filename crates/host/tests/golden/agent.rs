@@ -22,7 +22,7 @@ impl Agent for TapeAgent {
             supports_vision: Some(true),
         };
         AgentInfo {
-            provider: "tape".into(),
+            id: "tape".into(),
             display_name: "Tape".to_owned(),
             description: "Plays what is recorded".to_owned(),
             models: vec![model("tape/small"), model("tape/large")],

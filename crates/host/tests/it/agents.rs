@@ -36,7 +36,7 @@ impl Agent for OddAgent {
             supports_vision: None,
         };
         AgentInfo {
-            provider: "odd".into(),
+            id: "odd".into(),
             display_name: "Odd".to_owned(),
             description: String::new(),
             models: self.models.lock().unwrap().iter().map(model).collect(),

@@ -26,7 +26,7 @@ fn lent() -> StoreName {
 fn wanted(uri: &str) -> CreateSession {
     CreateSession {
         uri: uri.into(),
-        provider: None,
+        agent: None,
         model: None,
         working_directories: vec![],
         config: None,
@@ -72,8 +72,8 @@ fn count(log: &str, what: &str) -> usize {
 /// Restores the storage client. Unanswered calls of the old connection never get an answer.
 async fn repaired(host: &TestHost, storage_client: &Arc<FaultyStorageClient>) {
     storage_client.fail(Fault::None);
-    host.host.provider_left(&lent()).await.unwrap();
-    host.host.provider_returned(&lent(), storage_client.clone()).await.unwrap();
+    host.host.storage_client_left(&lent()).await.unwrap();
+    host.host.storage_client_returned(&lent(), storage_client.clone()).await.unwrap();
 }
 
 /// Waits until the storage client has had no calls for a while.

@@ -205,7 +205,7 @@ struct Onlooker;
 impl Agent for Onlooker {
     fn info(&self) -> AgentInfo {
         let (display_name, description) = (String::new(), String::new());
-        AgentInfo { provider: "scripted".into(), display_name, description, models: Vec::new() }
+        AgentInfo { id: "scripted".into(), display_name, description, models: Vec::new() }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {

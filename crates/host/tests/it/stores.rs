@@ -373,7 +373,7 @@ async fn a_store_that_cannot_be_reached_costs_its_own_sessions_and_nothing_else(
     // Nothing is created in its place.
     let wanted = grove_host::CreateSession {
         uri: "scripted:/new".into(),
-        provider: None,
+        agent: None,
         model: None,
         working_directories: vec![],
         config: None,

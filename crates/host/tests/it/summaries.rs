@@ -21,7 +21,7 @@ struct ParrotSession;
 impl Agent for Parrot {
     fn info(&self) -> AgentInfo {
         AgentInfo {
-            provider: "parrot".into(),
+            id: "parrot".into(),
             display_name: "Parrot".to_owned(),
             description: String::new(),
             models: Vec::new(),
@@ -49,7 +49,7 @@ struct Forgetful(Arc<Mutex<String>>);
 #[async_trait]
 impl Agent for Forgetful {
     fn info(&self) -> AgentInfo {
-        AgentInfo { provider: "forgetful".into(), ..Parrot.info() }
+        AgentInfo { id: "forgetful".into(), ..Parrot.info() }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {

@@ -121,7 +121,7 @@ fn asking(id: RequestId, command: &str, answer: tokio::sync::oneshot::Sender<Ver
 impl Agent for Tape {
     fn info(&self) -> AgentInfo {
         let (display_name, description) = ("Tape".to_owned(), String::new());
-        AgentInfo { provider: "tape".into(), display_name, description, models: vec![] }
+        AgentInfo { id: "tape".into(), display_name, description, models: vec![] }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {

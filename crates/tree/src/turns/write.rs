@@ -16,7 +16,7 @@ use crate::time;
 #[derive(Clone, Copy, Debug)]
 pub struct TurnAttribution<'a> {
     pub session: &'a SessionId,
-    pub provider: &'a ProviderId,
+    pub agent: &'a AgentId,
     /// The model of the turn, if it is known.
     pub model: Option<&'a ModelId>,
     /// The cost of the chat before the turn, if it is known.
@@ -284,7 +284,7 @@ impl<'a> TurnLineWriter<'a> {
             "role": "assistant",
             "content": group.content,
             "api": "grove",
-            "provider": origin.provider,
+            "provider": origin.agent,
             "model": model,
             "usage": {
                 "input": input, "output": output, "cacheRead": read, "cacheWrite": written,

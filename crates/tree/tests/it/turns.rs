@@ -20,8 +20,7 @@ fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     let (mut leaf, mut spent) = (None, None);
     for turn in turns {
         let model = session.model.as_ref();
-        let origin =
-            TurnAttribution { session: &session.id, provider: &session.provider, model, spent, seen_end: None };
+        let origin = TurnAttribution { session: &session.id, agent: &session.agent, model, spent, seen_end: None };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
@@ -336,7 +335,7 @@ fn writing_a_turn_twice_gives_the_same_entries() {
     let session = lived(&(0..200).collect::<Vec<u64>>());
     let turn = session.chats[0].turns.first().unwrap();
     let origin =
-        TurnAttribution { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
+        TurnAttribution { session: &session.id, agent: &session.agent, model: None, spent: None, seen_end: None };
     let once = turn_lines(turn, origin, None, &|_| false);
     assert_eq!(once, turn_lines(turn, origin, None, &|_| false));
     let again = turn_lines(turn, origin, None, &|id| id.len() == 8);

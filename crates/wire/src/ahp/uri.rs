@@ -2,7 +2,7 @@
 //!
 //! | | as clients compute it | as the protocol has it |
 //! |---|---|---|
-//! | session | `<provider>:/<id>` | `ahp-session:/<id>` |
+//! | session | `<agent>:/<id>` | `ahp-session:/<id>` |
 //! | main chat | `ahp-chat://default/<base64url of the session's URI>` | `ahp-chat:/<session id>` |
 //! | another chat | as its creator named it | `ahp-chat:/<chat id>` |
 //!
@@ -11,7 +11,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use grove_core::{ChatId, ChatOrigin, ProviderId, Session, SessionId, SessionUri};
+use grove_core::{AgentId, ChatId, ChatOrigin, Session, SessionId, SessionUri};
 
 use super::ROOT;
 
@@ -84,7 +84,7 @@ impl SessionName {
     pub fn fits(&self, session: &Session) -> bool {
         self.id == session.id
             && (self.scheme == SESSION
-                || self.scheme == session.provider.as_str()
+                || self.scheme == session.agent.as_str()
                 || Some(self.scheme.as_str()) == session.uri.scheme())
     }
 }
@@ -183,8 +183,8 @@ pub fn computed(chat: &str, session: &str) -> String {
 
 impl SessionUris {
     /// The names of a session with only its main chat.
-    pub fn new(provider: &ProviderId, id: &SessionId) -> Self {
-        let (session, plain) = (format!("{provider}:/{id}"), format!("{SESSION}:/{id}"));
+    pub fn new(agent: &AgentId, id: &SessionId) -> Self {
+        let (session, plain) = (format!("{agent}:/{id}"), format!("{SESSION}:/{id}"));
         let main = ChatUris {
             computed: computed(MAIN, &session),
             plain: format!("{CHAT}:/{id}"),
@@ -194,7 +194,7 @@ impl SessionUris {
     }
 
     pub fn of(session: &Session) -> Self {
-        let mut names = Self::new(&session.provider, &session.id);
+        let mut names = Self::new(&session.agent, &session.id);
         for row in &session.catalogue {
             names.add(&row.chat, row.uri.as_deref());
         }

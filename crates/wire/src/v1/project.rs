@@ -19,7 +19,7 @@ pub fn root(root: &core::Root) -> RootState {
 
 pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
     AgentInfo {
-        provider: agent.provider.to_string(),
+        provider: agent.id.to_string(),
         display_name: agent.display_name.clone(),
         description: agent.description.clone(),
         models: agent
@@ -27,7 +27,7 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
             .iter()
             .map(|model| ModelInfo {
                 id: model.id.to_string(),
-                provider: agent.provider.to_string(),
+                provider: agent.id.to_string(),
                 name: model.name.clone(),
                 max_context_window: model.max_context_window,
                 supports_vision: model.supports_vision,
@@ -39,7 +39,7 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
 pub fn summary(session: &core::Session) -> SessionSummary {
     SessionSummary {
         resource: session.uri.to_string(),
-        provider: session.provider.to_string(),
+        provider: session.agent.to_string(),
         title: session.title.clone(),
         status: session.main_chat().map_or(SessionStatus::Idle, |chat| match chat.status() {
             core::ChatStatus::Idle => SessionStatus::Idle,

@@ -151,7 +151,7 @@ fn a_snapshot_has_the_newest_schema_of_the_settings() {
     let new = NewSession {
         id: session(),
         uri: "scripted:/s1".into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: vec![],
         config: Some(SessionConfig::of(object(json!({"mode": "ask"})))),
@@ -185,7 +185,7 @@ fn version_1_reads_plans_and_notices_as_text() {
         let new = NewSession {
             id: session(),
             uri: "scripted:/s1".into(),
-            provider: "scripted".into(),
+            agent: "scripted".into(),
             model: None,
             working_directories: vec![],
             config: None,

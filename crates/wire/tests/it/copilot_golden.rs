@@ -18,7 +18,7 @@ impl Scene {
         let new = NewSession {
             id: "s1".into(),
             uri: "scripted:/s1".into(),
-            provider: "scripted".into(),
+            agent: "scripted".into(),
             model: Some("small".into()),
             working_directories: vec!["/project".into()],
             config: None,

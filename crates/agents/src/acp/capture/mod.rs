@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use grove_core::{ProviderId, SessionId};
+use grove_core::{AgentId, SessionId};
 use grove_frames::{FrameFile, FrameRecord, Redaction};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(crate) enum CaptureDirection {
 /// The agent and session that frames belong to.
 #[derive(Debug)]
 struct FrameSource {
-    agent: ProviderId,
+    agent: AgentId,
     session: SessionId,
     redaction: Redaction,
 }
@@ -55,7 +55,7 @@ pub(crate) struct CaptureTap {
 struct CaptureLine<'a> {
     t: f64,
     dir: &'static str,
-    agent: &'a ProviderId,
+    agent: &'a AgentId,
     session: &'a SessionId,
     msg: &'a RawValue,
 }
@@ -74,7 +74,7 @@ impl Capture {
     /// `secrets` are never written, wherever they occur.
     pub(crate) fn tap<'a>(
         &self,
-        agent: ProviderId,
+        agent: AgentId,
         session: SessionId,
         secrets: impl IntoIterator<Item = &'a String>,
     ) -> CaptureTap {

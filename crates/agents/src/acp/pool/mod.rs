@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grove_core::{ChatId, ProviderId, SessionId};
+use grove_core::{AgentId, ChatId, SessionId};
 use grove_shim::{ShimLimits, ShimProgram};
 use sha2::{Digest, Sha256};
 
@@ -109,7 +109,7 @@ impl ProcessPool {
 
     pub(crate) fn tap<'a>(
         &self,
-        agent: &ProviderId,
+        agent: &AgentId,
         session: &SessionId,
         secrets: impl IntoIterator<Item = &'a String>,
     ) -> Option<CaptureTap> {

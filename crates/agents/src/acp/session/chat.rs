@@ -24,7 +24,7 @@ pub(crate) const ONE_SHOT_CHAT: &str = "brief";
 
 /// The session id of a one-shot process, which is unique.
 pub(crate) fn one_shot_session(program: &AcpProgram) -> SessionId {
-    format!("{}/{}", program.provider, random::tag()).into()
+    format!("{}/{}", program.id, random::tag()).into()
 }
 
 /// One chat and its agent.

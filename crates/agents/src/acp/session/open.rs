@@ -163,7 +163,7 @@ impl InitializedAgent<'_> {
     /// Instructions for the person to log in.
     fn ways(&self, problem: &str) -> String {
         let name = &self.chat.program.display_name;
-        let log_in = match catalog::agent_entry(self.chat.program.provider.as_str()) {
+        let log_in = match catalog::agent_entry(self.chat.program.id.as_str()) {
             Some(known) => known.log_in.to_owned(),
             None => format!("log in with {name} itself"),
         };

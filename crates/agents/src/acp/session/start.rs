@@ -143,7 +143,7 @@ impl LiveProcess {
         let (taken, (reader, writer)) = (stream.taken(), stream.split());
         let tag = random::tag();
         let services = AgentServices::new(chat.service_scope(), tag.clone());
-        let tap = chat.pool.tap(&chat.program.provider, &chat.session, chat.program.env.values());
+        let tap = chat.pool.tap(&chat.program.id, &chat.session, chat.program.env.values());
         let agent_connection = AgentConnection::new(writer, taken, tag, tap);
         let process = Arc::new(AgentProcess::new(agent_connection, services, chat.folder.clone(), beginning));
         let reader = ProcessReader::new(Arc::clone(chat), Arc::clone(&process), reader, past);

@@ -87,7 +87,7 @@ pub(crate) fn agent() -> AgentInfo {
         supports_vision: None,
     };
     AgentInfo {
-        provider: "scripted".into(),
+        id: "scripted".into(),
         display_name: "Scripted".into(),
         description: "Plays a script".into(),
         models: MODELS.iter().map(model).collect(),
@@ -98,7 +98,7 @@ pub(crate) fn new_session() -> NewSession {
     NewSession {
         id: "s1".into(),
         uri: "scripted:/s1".into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: vec!["/project".into()],
         config: Some(SessionConfig::of(extra("mode", "ask"))),

@@ -56,7 +56,7 @@ fn start_with(message: Message) -> Command {
 }
 
 fn unknown_model() -> Rejection {
-    Rejection::UnknownModel { model: "huge".into(), provider: "scripted".into() }
+    Rejection::UnknownModel { model: "huge".into(), agent: "scripted".into() }
 }
 
 fn tool_call(call: &str, problem: &'static str) -> Rejection {

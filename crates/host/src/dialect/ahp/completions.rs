@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grove_core::ProviderId;
+use grove_core::AgentId;
 use grove_wire::ahp;
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::value::RawValue;
@@ -74,8 +74,8 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<ahp::SessionConfigCompletionsResult, ErrorObject> {
         let params: ahp::SessionConfigCompletionsParams = read_params(params)?;
-        if let Some(provider) = params.provider.map(ProviderId::from) {
-            self.must_have(&provider).await?;
+        if let Some(agent_id) = params.provider.map(AgentId::from) {
+            self.must_have(&agent_id).await?;
         }
         Ok(ahp::SessionConfigCompletionsResult::default())
     }

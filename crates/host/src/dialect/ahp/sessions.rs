@@ -89,18 +89,18 @@ impl Peer {
         if self.host.is_history(&SubscriptionTarget::Session(name.clone())).await {
             return Err(ErrorObject::new(error_code::SESSION_ALREADY_EXISTS, CONTINUE_FIRST));
         }
-        let provider = self.provider_of(params.provider, &name).await?;
+        let agent_id = self.agent_of(params.provider, &name).await?;
         let active_client = params.active_client.map(ahp::decode::active_client).transpose();
         let active_client = active_client.map_err(ErrorObject::invalid_params)?;
         if active_client.as_ref().is_some_and(|active| Some(&active.client) != self.client.as_ref()) {
             return Err(ErrorObject::invalid_params("`activeClient` must be the client that asks"));
         }
         // Whatever its name here, other clients find it under its agent's name.
-        let uri = SessionUri::from(format!("{provider}:/{}", name.id));
+        let uri = SessionUri::from(format!("{agent_id}:/{}", name.id));
         self.spellings.note(&name.id, name.spelling());
         let wanted = CreateSession {
             uri: uri.clone(),
-            provider: Some(provider),
+            agent: Some(agent_id),
             model: None,
             working_directories: params.working_directories.unwrap_or_default(),
             config: params.config,
@@ -119,22 +119,21 @@ impl Peer {
     /// The agent of a new session: the one that is named, else the one that its URI names, else the default.
     ///
     /// A URI that is not plain must name its agent, or the session could not be found under it.
-    async fn provider_of(&self, named: Option<String>, name: &SessionName) -> Result<ProviderId, ErrorObject> {
+    async fn agent_of(&self, named: Option<String>, name: &SessionName) -> Result<AgentId, ErrorObject> {
         let of_scheme = match name.spelling() {
             Spelling::Plain | Spelling::Derived => None,
-            Spelling::Computed => Some(ProviderId::from(name.scheme.as_str())),
+            Spelling::Computed => Some(AgentId::from(name.scheme.as_str())),
         };
-        let provider =
-            named.map(ProviderId::from).or_else(|| of_scheme.clone()).or_else(|| self.host.default_provider());
-        if let Some(provider) = &provider {
-            self.must_have(provider).await?;
+        let agent_id = named.map(AgentId::from).or_else(|| of_scheme.clone()).or_else(|| self.host.default_agent());
+        if let Some(agent_id) = &agent_id {
+            self.must_have(agent_id).await?;
         }
-        match provider {
-            Some(provider) if of_scheme.is_some_and(|scheme| scheme != provider) => {
-                let message = format!("a session of {provider} is named {provider}:/<id> or ahp-session:/<id>");
+        match agent_id {
+            Some(agent_id) if of_scheme.is_some_and(|scheme| scheme != agent_id) => {
+                let message = format!("a session of {agent_id} is named {agent_id}:/<id> or ahp-session:/<id>");
                 Err(ErrorObject::invalid_params(message))
             }
-            Some(provider) => Ok(provider),
+            Some(agent_id) => Ok(agent_id),
             None => Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, "this host has no agent")),
         }
     }
@@ -206,12 +205,12 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<ahp::ResolveSessionConfigResult, ErrorObject> {
         let params: ahp::ResolveSessionConfigParams = read_params(params)?;
-        let named = params.provider.map(ProviderId::from);
-        if let Some(provider) = &named {
-            self.must_have(provider).await?;
+        let named = params.provider.map(AgentId::from);
+        if let Some(agent_id) = &named {
+            self.must_have(agent_id).await?;
         }
-        let provider = named.or_else(|| self.host.default_provider());
-        let known = provider.and_then(|provider| self.host.settings_of(&provider));
+        let agent_id = named.or_else(|| self.host.default_agent());
+        let known = agent_id.and_then(|agent_id| self.host.settings_of(&agent_id));
         let mut config = known.unwrap_or_else(|| SessionConfig::of(Extra::new()));
         config.choose(params.config.unwrap_or_default());
         let config = project::config(&config, None);
@@ -219,12 +218,12 @@ impl Peer {
     }
 
     /// Fails if the host has no such agent. An unknown one is looked for again first.
-    pub(super) async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
-        match self.host.agent_named(provider).await {
+    pub(super) async fn must_have(&self, agent_id: &AgentId) -> Result<(), ErrorObject> {
+        match self.host.agent_named(agent_id).await {
             Some(_) => Ok(()),
             None => {
-                let hint = install_hint(provider);
-                let message = format!("there is no agent {}{hint}", shown(provider.as_str()));
+                let hint = install_hint(agent_id);
+                let message = format!("there is no agent {}{hint}", shown(agent_id.as_str()));
                 Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
             }
         }
@@ -260,7 +259,7 @@ fn create_error(error: &CreateError) -> ErrorObject {
         | CreateError::Store(_)
         | CreateError::WorkingDirectory(_)
         | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
-        CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
+        CreateError::UnknownAgent(_) => error_code::PROVIDER_NOT_FOUND,
         CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_) | CreateError::Kept(_) => {
             error_code::SESSION_ALREADY_EXISTS
         }

@@ -1,6 +1,6 @@
 //! Sessions, lists and older turns.
 
-use grove_core::{ModelId, ProviderId, Session, SessionUri, Timestamp, TurnId};
+use grove_core::{AgentId, ModelId, Session, SessionUri, Timestamp, TurnId};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::v1::{self, error_code, project};
 use grove_work::local_path;
@@ -29,7 +29,7 @@ impl Peer {
         }
         let wanted = CreateSession {
             uri: params.session.into(),
-            provider: params.provider.map(ProviderId::from),
+            agent: params.provider.map(AgentId::from),
             model: params.model.map(ModelId::from),
             working_directories: params.working_directory.into_iter().collect(),
             config: None,
@@ -43,7 +43,7 @@ impl Peer {
                 | CreateError::Store(_)
                 | CreateError::WorkingDirectory(_)
                 | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
-                CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
+                CreateError::UnknownAgent(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_)
                 | CreateError::IdTaken { .. }
                 | CreateError::BeingImported(_)

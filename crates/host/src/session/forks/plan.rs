@@ -27,7 +27,7 @@ impl SessionTask {
         let mut like = NewSession {
             id: tip.id.clone(),
             uri: tip.uri.clone(),
-            provider: tip.provider.clone(),
+            agent: tip.agent.clone(),
             model: tip.model.clone(),
             working_directories: tip.working_directories.clone(),
             config: tip.config.clone(),

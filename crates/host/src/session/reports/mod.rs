@@ -248,7 +248,7 @@ pub(super) mod tests {
         let new = NewSession {
             id: "s".into(),
             uri: "scripted:/s".into(),
-            provider: "scripted".into(),
+            agent: "scripted".into(),
             model: None,
             working_directories: vec![],
             config: None,

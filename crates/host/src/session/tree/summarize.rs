@@ -100,7 +100,7 @@ impl SessionTask {
     pub(super) fn summarizer_context(&self, chat: &ChatId) -> SummarizerContext {
         let window = self.context_use(chat).map(|used| used.size * BYTES_PER_TOKEN * WINDOW_PERCENT / 100);
         SummarizerContext {
-            agent: self.tip.provider.to_string(),
+            agent: self.tip.agent.to_string(),
             model: self.tip.model.clone(),
             working_directories: self.tip.working_directories.clone(),
             settings: self.tip.config.as_ref().map(|config| config.values.clone()).unwrap_or_default(),
@@ -115,7 +115,7 @@ impl SessionTask {
             return Some(said).filter(|said| said.size > 0);
         }
         let agents = self.session_context.agents.borrow().clone();
-        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider)?;
+        let agent = agents.iter().find(|agent| agent.id == self.tip.agent)?;
         let model = usage.model.as_ref().or(self.tip.model.as_ref())?;
         let size = agent.models.iter().find(|known| known.id == *model)?.max_context_window.filter(|size| *size > 0)?;
         Some(ContextUsage { used: usage.input_tokens? + usage.output_tokens.unwrap_or(0), size })

@@ -118,11 +118,11 @@ pub(crate) async fn rebuild(
     let window = read_turns(fs, id, &main, None, None, limit).await?;
     let path = paths::log(id, &main);
     let index = store::open_log(fs, &path, &mut String::new).await?.index;
-    let provider = provider_in(fs, &path, &index).await?;
+    let agent = agent_in(fs, &path, &index).await?;
     let new = NewSession {
         id: id.clone(),
-        uri: SessionUri::from(format!("{provider}:/{id}")),
-        provider,
+        uri: SessionUri::from(format!("{agent}:/{id}")),
+        agent,
         model: None,
         working_directories: index.header().and_then(|header| header.cwd()).into_iter().collect(),
         config: None,
@@ -144,7 +144,7 @@ pub(crate) async fn rebuild(
 }
 
 /// The agent that gave the newest answer in a log. Another program's log may name one that this host lacks.
-async fn provider_in(fs: &dyn SessionFs, path: &str, index: &LogIndex) -> Result<ProviderId, LoadError> {
+async fn agent_in(fs: &dyn SessionFs, path: &str, index: &LogIndex) -> Result<AgentId, LoadError> {
     let mut answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
     let newest: Vec<EntryNo> = answers.next_back().into_iter().collect();
     let lines = store::read_lines(fs, path, index, &newest).await?;
@@ -155,5 +155,5 @@ async fn provider_in(fs: &dyn SessionFs, path: &str, index: &LogIndex) -> Result
         name.starts_with(|first: char| first.is_ascii_lowercase())
             && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')
     };
-    Ok(ProviderId::from(name.filter(is_scheme).unwrap_or("scripted")))
+    Ok(AgentId::from(name.filter(is_scheme).unwrap_or("scripted")))
 }

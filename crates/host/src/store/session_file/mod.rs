@@ -41,7 +41,8 @@ pub(crate) struct SessionFile {
     /// The name of the store that it was written for. In any other it is a copy, and no session.
     #[serde(default, skip_serializing_if = "StoreName::is_local")]
     backend: StoreName,
-    provider: ProviderId,
+    #[serde(rename = "provider")]
+    agent: AgentId,
     title: String,
     /// The title's origin. Older files lack it: their titles are kept as if the user had given them.
     #[serde(default = "given_by_person")]
@@ -105,7 +106,7 @@ impl SessionFile {
             id: session.id.clone(),
             uri: session.uri.clone(),
             backend: session.store.clone(),
-            provider: session.provider.clone(),
+            agent: session.agent.clone(),
             title: session.title.clone(),
             title_source: session.title_source,
             lifecycle: session.lifecycle.clone(),
@@ -240,7 +241,7 @@ impl SessionFile {
 
     /// The names of the session and its chats.
     pub(crate) fn names(&self) -> Arc<Names> {
-        let mut ahp = uri::SessionUris::new(&self.provider, &self.id);
+        let mut ahp = uri::SessionUris::new(&self.agent, &self.id);
         for chat in &self.chats {
             ahp.add(&chat.id, chat.uri.as_deref());
         }
@@ -256,7 +257,7 @@ impl SessionFile {
         let new = NewSession {
             id: self.id,
             uri: self.uri,
-            provider: self.provider,
+            agent: self.agent,
             model: self.model,
             working_directories: self.working_directories,
             config: self.config,

@@ -82,7 +82,7 @@ pub(crate) async fn adopt_staged(
         id: new.id.clone(),
         uri: new.uri.clone(),
         backend: new.store.clone(),
-        provider: new.provider.clone(),
+        agent: new.agent.clone(),
         lifecycle: Lifecycle::Ready,
         working_directories: folders,
         details,
@@ -105,7 +105,7 @@ mod tests {
         let new = NewSession {
             id: "s".into(),
             uri: "scripted:/s".into(),
-            provider: "scripted".into(),
+            agent: "scripted".into(),
             model: None,
             working_directories: vec!["/there/only".into()],
             config: None,
@@ -126,7 +126,7 @@ mod tests {
         let new = |folders: Vec<String>| NewSession {
             id: "s".into(),
             uri: "scripted:/s".into(),
-            provider: "scripted".into(),
+            agent: "scripted".into(),
             model: None,
             working_directories: folders,
             config: Some(SessionConfig::of(

@@ -105,7 +105,7 @@ async fn a_provider_that_goes_and_comes_back_gets_everything_in_its_order() {
     client.run_script(&chat, "t0", json!([{"say": "before"}])).await;
     client.script(&chat, "t1", json!([{"say": "one"}, {"sleepMs": 1000}, {"say": "two"}])).await;
     client.until(|client| client.chat(&chat).active_turn.as_ref().is_some_and(|t| !t.response_parts.is_empty())).await;
-    host.host.provider_left(&lent()).await.unwrap();
+    host.host.storage_client_left(&lent()).await.unwrap();
     client.until(|client| unsaved(client).is_some()).await;
     let refused = client.rejected(&chat, grove_testkit::ahp::turn_started("t2", "x")).await;
     assert!(refused.contains("no storage client is connected"), "{refused}");
@@ -118,7 +118,7 @@ async fn a_provider_that_goes_and_comes_back_gets_everything_in_its_order() {
     client.barrier().await;
     assert!(client.chat(&chat).active_turn.is_some(), "its end is not told");
     let calls = storage_client.asked().len();
-    host.host.provider_returned(&lent(), storage_client.clone()).await.unwrap();
+    host.host.storage_client_returned(&lent(), storage_client.clone()).await.unwrap();
     client.turn_end(&chat, "t1").await;
     client.until(|client| unsaved(client).is_none()).await;
     assert!(storage_client.asked().len() > calls);
@@ -127,9 +127,9 @@ async fn a_provider_that_goes_and_comes_back_gets_everything_in_its_order() {
     client.run_script(&chat, "t2", json!([{"say": "after"}])).await;
     // A session without unsaved changes is free at once.
     quiet(&storage_client).await;
-    host.host.provider_left(&lent()).await.unwrap();
+    host.host.storage_client_left(&lent()).await.unwrap();
     client.until(|client| unsaved(client).is_some()).await;
-    host.host.provider_returned(&lent(), storage_client.clone()).await.unwrap();
+    host.host.storage_client_returned(&lent(), storage_client.clone()).await.unwrap();
     client.until(|client| unsaved(client).is_none()).await;
     client.must_agree(&chat).await;
 }

@@ -91,12 +91,7 @@ struct HistoryEchoAgent;
 #[async_trait]
 impl Agent for HistoryEchoAgent {
     fn info(&self) -> AgentInfo {
-        AgentInfo {
-            provider: "scripted".into(),
-            display_name: String::new(),
-            description: String::new(),
-            models: Vec::new(),
-        }
+        AgentInfo { id: "scripted".into(), display_name: String::new(), description: String::new(), models: Vec::new() }
     }
 
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {

@@ -54,15 +54,15 @@ pub(super) async fn pass(time: Duration) {
 
 /// The scripted agent under another name.
 pub(super) struct Named {
-    pub(super) provider: &'static str,
+    pub(super) id: &'static str,
     pub(super) display_name: &'static str,
 }
 
 #[async_trait]
 impl Agent for Named {
     fn info(&self) -> AgentInfo {
-        let (provider, display_name) = (self.provider.into(), self.display_name.to_owned());
-        AgentInfo { provider, display_name, ..ScriptedAgent.info() }
+        let (id, display_name) = (self.id.into(), self.display_name.to_owned());
+        AgentInfo { id, display_name, ..ScriptedAgent.info() }
     }
 
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
@@ -104,7 +104,7 @@ impl TestHost {
         let env = Env::in_memory();
         let recovered = recover(JournalContents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> =
-            vec![Arc::new(ScriptedAgent), Arc::new(Named { provider: "other", display_name: "Other" })];
+            vec![Arc::new(ScriptedAgent), Arc::new(Named { id: "other", display_name: "Other" })];
         let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

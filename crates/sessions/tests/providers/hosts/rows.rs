@@ -117,7 +117,7 @@ async fn an_agent_that_a_connected_host_gets_is_offered_and_one_that_it_loses_is
     let mut events = provider.subscribe();
     let mut told_types = || told(&mut events).iter().filter(|told| *told == "types").count();
 
-    let third = Named { provider: "third", display_name: "Third" };
+    let third = Named { id: "third", display_name: "Third" };
     host.host.add_agent(Arc::new(third)).await.unwrap();
     until("a third type", || labels() == ["Scripted [dev-box]", "Other [dev-box]", "Third [dev-box]"]).await;
     provider.set_session_type(draft.id(), &"third".into()).await.unwrap();

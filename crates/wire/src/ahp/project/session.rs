@@ -20,14 +20,14 @@ pub fn root(root: &core::Root) -> RootState {
 pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
     let model = |model: &core::ModelInfo| SessionModelInfo {
         id: model.id.to_string(),
-        provider: agent.provider.to_string(),
+        provider: agent.id.to_string(),
         name: model.name.clone(),
         max_context_window: model.max_context_window,
         supports_vision: model.supports_vision,
         ..SessionModelInfo::default()
     };
     AgentInfo {
-        provider: agent.provider.to_string(),
+        provider: agent.id.to_string(),
         display_name: agent.display_name.clone(),
         description: agent.description.clone(),
         models: agent.models.iter().map(model).collect(),
@@ -43,7 +43,7 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
 /// that is not loaded does not know.
 pub fn summary(session: &core::Session, failed: bool, names: &SessionUris, spelling: Spelling) -> SessionSummary {
     SessionSummary {
-        provider: session.provider.to_string(),
+        provider: session.agent.to_string(),
         title: session.title.clone(),
         status: session_status(session, failed),
         working_directories: directories(&session.working_directories),
@@ -103,7 +103,7 @@ pub fn session(session: &core::Session, names: &SessionUris, spelling: Spelling)
     };
     let input_needed = session.input_needed.iter().map(|input| self::input_needed(&session.id, input, names, spelling));
     SessionState {
-        provider: session.provider.to_string(),
+        provider: session.agent.to_string(),
         title: session.title.clone(),
         status: session_status(session, false),
         working_directories: directories(&session.working_directories),

@@ -456,7 +456,7 @@ impl Projector {
     fn used(&mut self, at: Timestamp, usage: &core::Usage, told: &mut Vec<Event>) {
         let asked_for = self.active().and_then(|active| active.message.model.as_ref());
         let model = usage.model.as_ref().or(asked_for).or(self.session.model.as_ref());
-        let model = model.map_or_else(|| self.session.provider.to_string(), core::ModelId::to_string);
+        let model = model.map_or_else(|| self.session.agent.to_string(), core::ModelId::to_string);
         let used = Usage {
             model,
             input_tokens: usage.input_tokens,
