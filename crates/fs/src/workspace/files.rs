@@ -47,8 +47,8 @@ impl FilesFolder {
 
 impl Workspace<'_> {
     /// Lists every file of a folder, also in folders below it. Links are not files.
-    pub async fn files(&self, shelf: FilesFolder) -> Result<FolderListing, WorkspaceError> {
-        let view = self.shelf(shelf)?;
+    pub async fn files(&self, folder: FilesFolder) -> Result<FolderListing, WorkspaceError> {
+        let view = self.folder_view(folder)?;
         let mut listing = FolderListing::default();
         let mut folders = VecDeque::from([(String::new(), 0)]);
         while let Some((folder, depth)) = folders.pop_front() {
@@ -85,27 +85,27 @@ impl Workspace<'_> {
     /// The bytes of a file from `offset`, at most `length` of them.
     pub async fn read_file(
         &self,
-        shelf: FilesFolder,
+        folder: FilesFolder,
         name: &str,
         offset: u64,
         length: usize,
     ) -> Result<Vec<u8>, WorkspaceError> {
-        Ok(self.shelf(shelf)?.read_range(name, offset, length).await?)
+        Ok(self.folder_view(folder)?.read_range(name, offset, length).await?)
     }
 
     /// Replaces the content of a file.
-    pub async fn write_file(&self, shelf: FilesFolder, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
-        Ok(self.shelf(shelf)?.write_file(name, bytes).await?)
+    pub async fn write_file(&self, folder: FilesFolder, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
+        Ok(self.folder_view(folder)?.write_file(name, bytes).await?)
     }
 
     /// Deletes a file, or an empty folder; `false` if it did not exist.
-    pub async fn remove_file(&self, shelf: FilesFolder, name: &str) -> Result<bool, WorkspaceError> {
-        removed(self.shelf(shelf)?.rm(name, Removal::One).await)
+    pub async fn remove_file(&self, folder: FilesFolder, name: &str) -> Result<bool, WorkspaceError> {
+        removed(self.folder_view(folder)?.rm(name, Removal::One).await)
     }
 
     /// The view of a folder, from which no name and no link leads out.
-    pub(super) fn shelf(&self, shelf: FilesFolder) -> Result<Confined, WorkspaceError> {
-        Ok(Confined::new(self.store, &self.path(shelf.folder()))?)
+    pub(super) fn folder_view(&self, folder: FilesFolder) -> Result<Confined, WorkspaceError> {
+        Ok(Confined::new(self.store, &self.path(folder.folder()))?)
     }
 }
 

@@ -49,7 +49,7 @@ impl Workspace<'_> {
             return Ok(PasteLocation::Inline);
         }
         let extension = usable(extension);
-        let files = self.shelf(FilesFolder::Files)?;
+        let files = self.folder_view(FilesFolder::Files)?;
         loop {
             let name = format!("{PASTE}{}.{extension}", next_millisecond(at));
             // It may exist from before the host's start, or before the clock was set back.

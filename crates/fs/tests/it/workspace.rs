@@ -370,10 +370,10 @@ async fn no_name_leads_out_of_its_shelf() {
             (&long, BadName::LongName),
         ] {
             let bad = WorkspaceError::Fs(FsError::BadName { path: name.to_owned(), reason });
-            for shelf in [FilesFolder::Files, FilesFolder::Research] {
-                assert_eq!(workspace.read_file(shelf, name, 0, 1).await.unwrap_err(), bad);
-                assert_eq!(workspace.write_file(shelf, name, b"").await.unwrap_err(), bad);
-                assert_eq!(workspace.remove_file(shelf, name).await.unwrap_err(), bad);
+            for folder in [FilesFolder::Files, FilesFolder::Research] {
+                assert_eq!(workspace.read_file(folder, name, 0, 1).await.unwrap_err(), bad);
+                assert_eq!(workspace.write_file(folder, name, b"").await.unwrap_err(), bad);
+                assert_eq!(workspace.remove_file(folder, name).await.unwrap_err(), bad);
             }
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Feed {
     session: SessionId,
     subscribers: Mutex<HashMap<ConnectionId, FeedSubscriber>>,
     /// The number of persisted events sent, for clients that wait for more of them.
-    told: watch::Sender<u64>,
+    updates: watch::Sender<u64>,
     /// Events of the endpoint itself, ordered among the others.
     asides: mpsc::Sender<EventData>,
 }
@@ -85,7 +85,7 @@ impl Feeds {
         }
         let subscribers = Mutex::new(HashMap::from([(connection, subscriber)]));
         let (asides, said) = mpsc::channel(ENDPOINT_EVENT_BUFFER);
-        let feed = Arc::new(Feed { session: session.clone(), subscribers, told: watch::Sender::new(0), asides });
+        let feed = Arc::new(Feed { session: session.clone(), subscribers, updates: watch::Sender::new(0), asides });
         all.insert(session.clone(), feed.clone());
         Some((feed, said))
     }
@@ -136,8 +136,8 @@ impl Feed {
     }
 
     /// Changes with every persisted event that is sent.
-    pub(super) fn told(&self) -> watch::Receiver<u64> {
-        self.told.subscribe()
+    pub(super) fn updates(&self) -> watch::Receiver<u64> {
+        self.updates.subscribe()
     }
 
     /// Sends an event to all subscribers that no event of the session stands for.
@@ -154,7 +154,7 @@ impl Feed {
             subscriber.queue.push(Outgoing::Frame(text.clone()));
         }
         if kept {
-            self.told.send_modify(|told| *told += 1);
+            self.updates.send_modify(|count| *count += 1);
         }
     }
 

@@ -36,11 +36,11 @@ impl SessionTranscript {
 impl CopilotPeer {
     pub(super) async fn messages(&self, params: SessionParams) -> Result<GetMessagesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        Ok(GetMessagesResult { events: self.told(&session).await?.events().collect() })
+        Ok(GetMessagesResult { events: self.transcript(&session).await?.events().collect() })
     }
 
     /// The transcript of a session's main chat.
-    async fn told(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
+    async fn transcript(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
         let wanted = || SubscriptionTarget::SessionWithMainChat(session.uri.clone());
         let mut parts: Vec<Vec<Arc<Turn>>> = Vec::new();
         for _ in 0..READS {
@@ -62,13 +62,13 @@ impl CopilotPeer {
     pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let feed = self.host().0.feeds.of(&session.id);
-        let mut news = feed.map(|feed| feed.told());
+        let mut news = feed.map(|feed| feed.updates());
         let patience = params.wait_ms.unwrap_or(0).min(MAX_WAIT_MS);
         let deadline = self.host().0.env.clock.sleep(Duration::from_millis(patience));
         tokio::pin!(deadline);
         loop {
-            let told = self.told(&session).await?;
-            let read = read(&params, told.events().collect());
+            let transcript = self.transcript(&session).await?;
+            let read = read(&params, transcript.events().collect());
             let Some(news) = news.as_mut().filter(|_| patience > 0 && read.events.is_empty()) else { return Ok(read) };
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { return Ok(read) },
@@ -79,7 +79,7 @@ impl CopilotPeer {
 
     pub(super) async fn tail(&self, params: SessionParams) -> Result<TailResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let last = self.told(&session).await?.events().last();
+        let last = self.transcript(&session).await?.events().last();
         Ok(TailResult { cursor: last.map(|event| event.id.to_string()).unwrap_or_default() })
     }
 
@@ -132,8 +132,8 @@ impl CopilotPeer {
 
     pub(super) async fn rewind_points(&self, params: SessionParams) -> Result<RewindPointsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let told = self.told(&session).await?;
-        let points = told.events().filter_map(rewind_point).collect();
+        let transcript = self.transcript(&session).await?;
+        let points = transcript.events().filter_map(rewind_point).collect();
         Ok(RewindPointsResult {
             file_change_tracking_enabled: false,
             unavailable_reason: Some("Grove keeps no file snapshots for this session".to_owned()),
@@ -145,9 +145,9 @@ impl CopilotPeer {
     ///
     /// The log keeps them all.
     async fn rewind_before(&self, session: &SessionRef, event: &str) -> Result<u64, CopilotError> {
-        let told = self.told(session).await?;
-        let (entry, kept) = self.entry_of(session, &told, event).await?;
-        let before = told.events().count();
+        let transcript = self.transcript(session).await?;
+        let (entry, kept) = self.entry_of(session, &transcript, event).await?;
+        let before = transcript.events().count();
         let request = TreeRequest::Navigate { target: Some(entry), navigate_options: NavigateOptions::default() };
         self.host().ask_tree(&place(session), request).await?.answer().await?;
         let events_removed = before.saturating_sub(kept) as u64;
@@ -163,14 +163,17 @@ impl CopilotPeer {
     async fn entry_of(
         &self,
         session: &SessionRef,
-        told: &SessionTranscript,
+        transcript: &SessionTranscript,
         event: &str,
     ) -> Result<(String, usize), CopilotError> {
-        let turns = told.turns.iter().map(Arc::as_ref);
+        let turns = transcript.turns.iter().map(Arc::as_ref);
         let unknown = || CopilotError::Failed(format!("Event {event} not found in session {}", session.id));
-        let place_of = project::locate(&told.session, turns, event).ok_or_else(unknown)?;
-        let turn = told.turns.get(place_of.turn).ok_or_else(unknown)?.id.clone();
-        let kept = SessionTranscript { session: told.session.clone(), turns: told.turns[..place_of.turn].to_vec() };
+        let place_of = project::locate(&transcript.session, turns, event).ok_or_else(unknown)?;
+        let turn = transcript.turns.get(place_of.turn).ok_or_else(unknown)?.id.clone();
+        let kept = SessionTranscript {
+            session: transcript.session.clone(),
+            turns: transcript.turns[..place_of.turn].to_vec(),
+        };
         let kept = kept.events().count();
         let asked = self.host().ask_tree(&place(session), TreeRequest::BeginningOf(turn)).await?;
         match asked.answer().await? {
@@ -184,8 +187,8 @@ impl CopilotPeer {
         let before = match &params.to_event_id {
             None => None,
             Some(event) => {
-                let told = self.told(&session).await?;
-                Some(self.entry_of(&session, &told, event).await?.0)
+                let transcript = self.transcript(&session).await?;
+                Some(self.entry_of(&session, &transcript, event).await?.0)
             }
         };
         let name = params.name.filter(|name| !name.is_empty());

@@ -75,7 +75,7 @@ impl CopilotPeer {
     pub(super) async fn create_file(&self, params: CreateFileParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         let (name, bytes) = (params.path, params.content.into_bytes());
-        self.ask_workspace(&session, WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name, bytes })
+        self.ask_workspace(&session, WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name, bytes })
             .await
             .map(|_| ())
     }
@@ -116,7 +116,7 @@ impl CopilotPeer {
     pub(super) async fn remove_path(&self, params: RemovePathParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
         let name = params.path;
-        let request = WorkspaceRequest::RemoveFile { shelf: FilesFolder::Files, name: name.clone() };
+        let request = WorkspaceRequest::RemoveFile { folder: FilesFolder::Files, name: name.clone() };
         match self.ask_workspace(&session, request).await? {
             WorkspaceAnswer::Changed(false) if params.force != Some(true) => {
                 Err(FsError::NotFound { path: name }.into())
@@ -129,9 +129,9 @@ impl CopilotPeer {
         let session = self.find(&params.session_id).await?;
         let (from, to) = (params.source, params.destination);
         let bytes = self.bytes(&session, from.clone()).await?;
-        let written = WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name: to, bytes };
+        let written = WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name: to, bytes };
         self.ask_workspace(&session, written).await?;
-        self.ask_workspace(&session, WorkspaceRequest::RemoveFile { shelf: FilesFolder::Files, name: from })
+        self.ask_workspace(&session, WorkspaceRequest::RemoveFile { folder: FilesFolder::Files, name: from })
             .await
             .map(|_| ())
     }
@@ -145,7 +145,7 @@ impl CopilotPeer {
         }
         let name = format!("paste-{}.txt", self.host().0.env.clock.now().0);
         let bytes = params.content.into_bytes();
-        let request = WorkspaceRequest::WriteFile { shelf: FilesFolder::Files, name: name.clone(), bytes };
+        let request = WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name: name.clone(), bytes };
         self.ask_workspace(&session, request).await?;
         let file_path = self.path_of(&session, &format!("files/{name}")).await.unwrap_or_else(|| name.clone());
         let saved = SavedPaste { file_path, filename: name, size_bytes: size as u64 };
@@ -185,7 +185,7 @@ impl CopilotPeer {
 
     async fn bytes(&self, session: &SessionRef, name: String) -> Result<Vec<u8>, CopilotError> {
         let request = WorkspaceRequest::ReadFile {
-            shelf: FilesFolder::Files,
+            folder: FilesFolder::Files,
             name: name.clone(),
             offset: 0,
             length: MAX_FILE_BYTES,

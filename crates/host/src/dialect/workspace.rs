@@ -50,14 +50,16 @@ pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result
             }
             WorkspaceRequest::SetPlan(text)
         }
-        WorkspaceMethod::Files => WorkspaceRequest::Files(shelf(params_or_default::<FilesParams>(params)?.shelf)),
+        WorkspaceMethod::Files => {
+            WorkspaceRequest::Files(files_folder(params_or_default::<FilesParams>(params)?.folder))
+        }
         WorkspaceMethod::ReadFile => {
-            let ReadFileParams { name, shelf: on, offset, length } = read_params(params)?;
+            let ReadFileParams { name, folder, offset, length } = read_params(params)?;
             let length = length.unwrap_or(MAX_FILE_BYTES).clamp(1, MAX_FILE_BYTES);
-            WorkspaceRequest::ReadFile { shelf: shelf(on), name, offset, length }
+            WorkspaceRequest::ReadFile { folder: files_folder(folder), name, offset, length }
         }
         WorkspaceMethod::WriteFile => {
-            let WriteFileParams { name, shelf: on, data, encoding } = read_params(params)?;
+            let WriteFileParams { name, folder, data, encoding } = read_params(params)?;
             let bytes = match encoding {
                 Encoding::Utf8 => data.into_bytes(),
                 Encoding::Base64 => STANDARD
@@ -68,11 +70,11 @@ pub(super) fn read(method: WorkspaceMethod, params: Option<&RawValue>) -> Result
                 let most = format!("a file that is written at once may have at most {MAX_FILE_BYTES} bytes");
                 return Err(ErrorObject::invalid_params(most));
             }
-            WorkspaceRequest::WriteFile { shelf: shelf(on), name, bytes }
+            WorkspaceRequest::WriteFile { folder: files_folder(folder), name, bytes }
         }
         WorkspaceMethod::RemoveFile => {
-            let RemoveFileParams { name, shelf: on } = read_params(params)?;
-            WorkspaceRequest::RemoveFile { shelf: shelf(on), name }
+            let RemoveFileParams { name, folder } = read_params(params)?;
+            WorkspaceRequest::RemoveFile { folder: files_folder(folder), name }
         }
         WorkspaceMethod::Checkpoints => WorkspaceRequest::Checkpoints,
         WorkspaceMethod::Checkpoint => WorkspaceRequest::Checkpoint(read_params::<CheckpointParams>(params)?.number),
@@ -180,8 +182,8 @@ fn params_or_default<P: Default + serde::de::DeserializeOwned>(params: Option<&R
     if params.is_some() { read_params(params) } else { Ok(P::default()) }
 }
 
-fn shelf(shelf: FilesFolder) -> fs::FilesFolder {
-    match shelf {
+fn files_folder(folder: FilesFolder) -> fs::FilesFolder {
+    match folder {
         FilesFolder::Files => fs::FilesFolder::Files,
         FilesFolder::Research => fs::FilesFolder::Research,
     }

@@ -140,7 +140,7 @@ impl PasteTarget {
     }
 
     fn path(&self, name: &str) -> String {
-        format!("{}/{name}", paths::shelf(&self.session, FilesFolder::Files))
+        format!("{}/{name}", paths::files_folder(&self.session, FilesFolder::Files))
     }
 }
 

@@ -132,7 +132,7 @@ impl SpillStore for SessionSpills {
 
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>> {
         let path = path.to_str()?;
-        let pasted = (self.0.store.clone(), paths::shelf(&self.0.session, FilesFolder::Files));
+        let pasted = (self.0.store.clone(), paths::files_folder(&self.0.session, FilesFolder::Files));
         if let Some(own) = self.0.store.session_store(self.0.session.as_str()) {
             return read_own(&*own, path, most).await;
         }

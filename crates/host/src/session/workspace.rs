@@ -35,18 +35,18 @@ pub(crate) enum WorkspaceRequest {
     SetPlan(Option<String>),
     Files(FilesFolder),
     ReadFile {
-        shelf: FilesFolder,
+        folder: FilesFolder,
         name: String,
         offset: u64,
         length: usize,
     },
     WriteFile {
-        shelf: FilesFolder,
+        folder: FilesFolder,
         name: String,
         bytes: Vec<u8>,
     },
     RemoveFile {
-        shelf: FilesFolder,
+        folder: FilesFolder,
         name: String,
     },
     Checkpoints,

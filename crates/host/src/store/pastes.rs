@@ -17,7 +17,8 @@ pub(crate) fn moved(
     (from, source): (&dyn SessionFs, &SessionId),
     (to, fork): (&dyn SessionFs, &SessionId),
 ) -> PastePathRewriter {
-    let begins = |fs: &dyn SessionFs, id| fs.location(&format!("{}/{PASTE}", paths::shelf(id, FilesFolder::Files)));
+    let begins =
+        |fs: &dyn SessionFs, id| fs.location(&format!("{}/{PASTE}", paths::files_folder(id, FilesFolder::Files)));
     match (begins(from, source), begins(to, fork)) {
         (Ok(old), Ok(new)) => PastePathRewriter::new([(old.as_str(), new.as_str()), (&uri(&old), &uri(&new))]),
         (Err(_), _) | (_, Err(_)) => PastePathRewriter::new([]),

@@ -85,8 +85,8 @@ pub(crate) fn session_file_in(folder: &str) -> String {
 }
 
 /// The folder of a session's files.
-pub(crate) fn shelf(session: &SessionId, shelf: FilesFolder) -> String {
-    format!("{}/{}", folder(session), shelf.folder())
+pub(crate) fn files_folder(session: &SessionId, kind: FilesFolder) -> String {
+    format!("{}/{}", folder(session), kind.folder())
 }
 
 /// The folder of compactions' summaries.

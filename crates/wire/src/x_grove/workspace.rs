@@ -103,7 +103,8 @@ pub enum FilesFolder {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FilesParams {
-    pub shelf: FilesFolder,
+    #[serde(rename = "shelf")]
+    pub folder: FilesFolder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,8 +131,8 @@ pub struct FileInfo {
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileParams {
     pub name: String,
-    #[serde(default)]
-    pub shelf: FilesFolder,
+    #[serde(default, rename = "shelf")]
+    pub folder: FilesFolder,
     /// The offset in bytes.
     #[serde(default)]
     pub offset: u64,
@@ -164,8 +165,8 @@ pub struct ReadFileResult {
 #[serde(rename_all = "camelCase")]
 pub struct WriteFileParams {
     pub name: String,
-    #[serde(default)]
-    pub shelf: FilesFolder,
+    #[serde(default, rename = "shelf")]
+    pub folder: FilesFolder,
     /// The complete new contents, at most [`MAX_FILE_BYTES`].
     pub data: String,
     #[serde(default)]
@@ -183,8 +184,8 @@ pub struct WriteFileResult {
 #[serde(rename_all = "camelCase")]
 pub struct RemoveFileParams {
     pub name: String,
-    #[serde(default)]
-    pub shelf: FilesFolder,
+    #[serde(default, rename = "shelf")]
+    pub folder: FilesFolder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -66,7 +66,7 @@ pub(crate) enum CallPurpose {
 /// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentCallError {
-    #[error("it refused `{method}`: {}", told(.error))]
+    #[error("it refused `{method}`: {}", error_text(.error))]
     Refused { method: &'static str, error: ErrorObject },
     #[error("it did not answer `{method}` within {} s", .patience.as_secs_f32())]
     Slow { method: &'static str, patience: Duration },
@@ -93,7 +93,7 @@ impl AgentCallError {
 }
 
 /// An error as a person can read it: agents put the reason into either member.
-pub(crate) fn told(error: &ErrorObject) -> String {
+pub(crate) fn error_text(error: &ErrorObject) -> String {
     let details = error.data.as_ref().and_then(|data| {
         let inner = ["details", "message"].iter().find_map(|name| data.get(name));
         inner.unwrap_or(data).as_str().map(ToOwned::to_owned)
@@ -125,7 +125,7 @@ impl AgentConnection {
     }
 
     /// Captures a line that the agent sent.
-    pub(crate) fn heard(&self, text: &str) {
+    pub(crate) fn record_received(&self, text: &str) {
         if let Some(tap) = &self.tap {
             tap.record(CaptureDirection::FromAgent, text);
         }
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn the_reason_of_a_refusal_is_told_wherever_it_stands() {
         let error = |message: &str, data: serde_json::Value| {
-            told(&ErrorObject { code: -1, message: message.to_owned(), data: Some(data) })
+            error_text(&ErrorObject { code: -1, message: message.to_owned(), data: Some(data) })
         };
         assert_eq!(error("Internal error", json!({"details": "no such model"})), "Internal error (no such model)");
         assert_eq!(error("Internal error", json!("no such model")), "Internal error (no such model)");

@@ -26,7 +26,7 @@ struct OccupiedSlot {
     /// The start of its idle time, if it is idle.
     idle: Option<Instant>,
     /// It was asked to stop for a waiting caller.
-    told: bool,
+    is_asked_to_stop: bool,
     stop: Arc<Notify>,
 }
 
@@ -93,7 +93,7 @@ impl ProcessSlots {
         let mut table = self.table();
         table.last += 1;
         let (number, stop) = (table.last, Arc::new(Notify::new()));
-        table.taken.insert(number, OccupiedSlot { idle: None, told: false, stop: Arc::clone(&stop) });
+        table.taken.insert(number, OccupiedSlot { idle: None, is_asked_to_stop: false, stop: Arc::clone(&stop) });
         ProcessSlot { number, stop, slots: Arc::clone(self), _permit: permit }
     }
 
@@ -106,11 +106,11 @@ impl ProcessSlots {
 impl SlotTable {
     /// Asks as many idle processes to stop as there are waiting callers, the longest idle first.
     fn make_room(&mut self) {
-        let told = self.taken.values().filter(|taken| taken.told).count();
-        for _ in told..self.waiting {
-            let idle = self.taken.values_mut().filter(|taken| !taken.told && taken.idle.is_some());
+        let asked = self.taken.values().filter(|taken| taken.is_asked_to_stop).count();
+        for _ in asked..self.waiting {
+            let idle = self.taken.values_mut().filter(|taken| !taken.is_asked_to_stop && taken.idle.is_some());
             let Some(longest) = idle.min_by_key(|taken| taken.idle) else { return };
-            longest.told = true;
+            longest.is_asked_to_stop = true;
             longest.stop.notify_one();
         }
     }
@@ -151,7 +151,7 @@ impl ProcessSlot {
         let mut table = self.slots.table();
         let Some(taken) = table.taken.get_mut(&self.number) else { return false };
         taken.idle = None;
-        !taken.told
+        !taken.is_asked_to_stop
     }
 
     /// Waits until its process has to stop for another.

@@ -106,7 +106,7 @@ pub(super) enum ChosenSetting {
 
 impl ChosenSetting {
     /// Its name for a person.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn description(&self) -> String {
         match self {
             ChosenSetting::Setting(name, Value::String(value)) => format!("setting {name} = {value}"),
             ChosenSetting::Setting(name, value) => format!("setting {name} = {value}"),

@@ -21,7 +21,7 @@ use super::chat::AcpChat;
 use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
-use crate::acp::connection::{CallPurpose, FrameTracker, told, turn_of};
+use crate::acp::connection::{CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
 use crate::agent::*;
@@ -145,7 +145,7 @@ impl ProcessReader {
         loop {
             let acknowledges = self.unacknowledged.is_large();
             tokio::select! {
-                heard = self.shim.read() => match heard {
+                read = self.shim.read() => match read {
                     Ok(FromAgent::Line { number, line }) => {
                         self.unacknowledged.add(number, line.len());
                         if self.frame(number, &line).await.is_err() {
@@ -175,18 +175,18 @@ impl ProcessReader {
         if again && !self.past.open.remove(&number) {
             return Ok(());
         }
-        let mut heard = DecodedFrame { frame: number, again, events: Vec::new(), ended: None };
-        self.hear(line, &mut heard).await;
+        let mut decoded = DecodedFrame { frame: number, again, events: Vec::new(), ended: None };
+        self.decode(line, &mut decoded).await;
         self.process.with_frames(|frames| {
             frames.mark_handled(number);
-            if heard.ended.is_some() {
+            if decoded.ended.is_some() {
                 frames.turn_ended(number);
             }
         });
-        if !again && !heard.events.is_empty() {
-            self.report(heard.events).await?;
+        if !again && !decoded.events.is_empty() {
+            self.report(decoded.events).await?;
         }
-        if let Some(result) = heard.ended {
+        if let Some(result) = decoded.ended {
             self.asking.clear();
             let services = Arc::clone(&self.process.services);
             self.tasks.spawn(async move {
@@ -198,50 +198,50 @@ impl ProcessReader {
         Ok(())
     }
 
-    async fn hear(&mut self, line: &[u8], heard: &mut DecodedFrame) {
+    async fn decode(&mut self, line: &[u8], decoded: &mut DecodedFrame) {
         if line.trim_ascii().is_empty() {
             return;
         }
         let Ok(text) = str::from_utf8(line) else {
-            tracing::debug!(frame = heard.frame, bytes = line.len(), "skipped a line of an agent: invalid UTF-8");
+            tracing::debug!(frame = decoded.frame, bytes = line.len(), "skipped a line of an agent: invalid UTF-8");
             return;
         };
-        self.process.agent_connection.heard(text);
+        self.process.agent_connection.record_received(text);
         match jsonrpc::parse(text) {
-            Ok(Frame::Single(Ok(message))) => self.message(message, heard).await,
+            Ok(Frame::Single(Ok(message))) => self.message(message, decoded).await,
             Ok(Frame::Batch(messages)) => {
                 for message in messages.into_iter().flatten() {
-                    self.message(message, heard).await;
+                    self.message(message, decoded).await;
                 }
             }
             // Some agents log to their stdout.
             Ok(Frame::Single(Err(jsonrpc::InvalidMessage { error, .. }))) | Err(error) => {
-                tracing::debug!(frame = heard.frame, %error, line = %beginning(text), "skipped a line of an agent");
+                tracing::debug!(frame = decoded.frame, %error, line = %beginning(text), "skipped a line of an agent");
             }
         }
     }
 
-    async fn message(&mut self, message: RpcMessage<'_>, heard: &mut DecodedFrame) {
+    async fn message(&mut self, message: RpcMessage<'_>, decoded: &mut DecodedFrame) {
         match message {
-            RpcMessage::Request(request) => self.request(request, heard).await,
-            RpcMessage::Notification { .. } if heard.again => {}
+            RpcMessage::Request(request) => self.request(request, decoded).await,
+            RpcMessage::Notification { .. } if decoded.again => {}
             RpcMessage::Notification { method, params } => {
                 if method == acp::CLIENT_METHOD_NAMES.session_update {
-                    self.update(params, heard);
+                    self.update(params, decoded);
                 } else {
                     tracing::trace!(%method, "skipped a notification of an agent");
                 }
             }
-            RpcMessage::Response { id, outcome } => self.response(&id, outcome, heard),
+            RpcMessage::Response { id, outcome } => self.response(&id, outcome, decoded),
         }
     }
 
-    fn update(&mut self, params: Option<&RawValue>, heard: &mut DecodedFrame) {
+    fn update(&mut self, params: Option<&RawValue>, decoded: &mut DecodedFrame) {
         let params = serde_json::from_str(params.map_or("null", RawValue::get)).unwrap_or_default();
         let ParsedUpdate { session, said } = match map::update(params) {
             Ok(update) => update,
             Err(error) => {
-                tracing::debug!(frame = heard.frame, %error, "skipped an update of an agent");
+                tracing::debug!(frame = decoded.frame, %error, "skipped an update of an agent");
                 return;
             }
         };
@@ -267,13 +267,13 @@ impl ProcessReader {
                         self.complete(update);
                     }
                 }
-                heard.events.extend(events);
+                decoded.events.extend(events);
             }
             UpdateContent::Mode(mode) => {
-                self.chosen(heard, self.process.with_choices(|choices| choices.take_mode(mode)))
+                self.chosen(decoded, self.process.with_choices(|choices| choices.take_mode(mode)))
             }
             UpdateContent::Options(options) => {
-                self.chosen(heard, self.process.with_choices(|choices| choices.take_options(options)));
+                self.chosen(decoded, self.process.with_choices(|choices| choices.take_options(options)));
             }
         }
     }
@@ -295,22 +295,22 @@ impl ProcessReader {
         });
     }
 
-    fn chosen(&self, heard: &mut DecodedFrame, differs: bool) {
+    fn chosen(&self, decoded: &mut DecodedFrame, differs: bool) {
         if differs {
             self.process.with_choices(|choices| {
                 self.chat.profile.models(choices.settings());
-                heard.events.extend(choices.settings().event());
+                decoded.events.extend(choices.settings().event());
             });
         }
     }
 
-    fn response(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>, heard: &mut DecodedFrame) {
+    fn response(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>, decoded: &mut DecodedFrame) {
         let Some(id) = id.text() else { return };
         if let Some(turn) = turn_of(&id) {
             if self.process.runs(turn) {
                 let (events, result) = answered(outcome, &self.chat.program.display_name);
-                heard.events.extend(events);
-                heard.ended = Some(result);
+                decoded.events.extend(events);
+                decoded.ended = Some(result);
             }
             return;
         }
@@ -319,7 +319,7 @@ impl ProcessReader {
         if let (CallPurpose::Opens(session), Ok(result)) = (&call.purpose, &outcome)
             && let Some(session) = session.clone().or_else(|| session_in(result))
         {
-            heard.events.extend(self.process.opened(session));
+            decoded.events.extend(self.process.opened(session));
         }
         call.answer(outcome);
     }
@@ -415,9 +415,9 @@ fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEv
         },
         Err(error) if error.code == AUTH_REQUIRED => failed(format!(
             "the agent requires you to log in ({}): log in with {name} itself, then try again",
-            told(&error)
+            error_text(&error)
         )),
-        Err(error) => failed(format!("the agent says: {}", told(&error))),
+        Err(error) => failed(format!("the agent says: {}", error_text(&error))),
     }
 }
 

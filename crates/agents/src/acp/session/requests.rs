@@ -48,7 +48,7 @@ in_session!(
 );
 
 impl ProcessReader {
-    pub(super) async fn request(&mut self, request: Request<'_>, heard: &mut DecodedFrame) {
+    pub(super) async fn request(&mut self, request: Request<'_>, decoded: &mut DecodedFrame) {
         let Request { id, method, params } = request;
         let params = params.map_or("{}", RawValue::get);
         if self.process.with_frames(|frames| frames.wanted()) >= ASKED {
@@ -57,30 +57,30 @@ impl ProcessReader {
         }
         // Nothing slow happens here: the next line would wait for it.
         let begun = match method.as_ref() {
-            "session/request_permission" => self.permission(&id, params, heard),
+            "session/request_permission" => self.permission(&id, params, decoded),
             unserved if self.chat.service_policy == ServicePolicy::Nothing => {
                 Err(ErrorObject::unknown_method(unserved))
             }
-            "elicitation/create" => self.elicitation(&id, params, heard),
-            "fs/read_text_file" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+            "elicitation/create" => self.elicitation(&id, params, decoded),
+            "fs/read_text_file" => self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
                 services.read_text_file(request).await
             }),
-            "fs/write_text_file" => self.write(&id, params, heard),
-            "terminal/create" => self.serve(&id, params, heard, CallEffect::Once, |services, request| async move {
+            "fs/write_text_file" => self.write(&id, params, decoded),
+            "terminal/create" => self.serve(&id, params, decoded, CallEffect::Once, |services, request| async move {
                 services.create_terminal(request).await
             }),
-            "terminal/output" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+            "terminal/output" => self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
                 services.terminal_output(&request).await
             }),
             "terminal/wait_for_exit" => {
-                self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+                self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
                     services.wait_for_terminal_exit(&request).await
                 })
             }
-            "terminal/kill" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+            "terminal/kill" => self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
                 services.kill_terminal(&request).await
             }),
-            "terminal/release" => self.serve(&id, params, heard, CallEffect::None, |services, request| async move {
+            "terminal/release" => self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
                 services.release_terminal(&request).await
             }),
             unknown => Err(ErrorObject::unknown_method(unknown)),
@@ -90,39 +90,39 @@ impl ProcessReader {
         }
     }
 
-    fn permission(&mut self, id: &Id, params: &str, heard: &mut DecodedFrame) -> Result<(), ErrorObject> {
+    fn permission(&mut self, id: &Id, params: &str, decoded: &mut DecodedFrame) -> Result<(), ErrorObject> {
         let turn = self.process.turn();
         let name = turn.as_ref().map_or_else(|| RequestId::from(""), |turn| question(turn, id));
         let (answer, mut verdict) = oneshot::channel();
         let map::ParsedPermissionRequest { session, offered, mut update } =
             map::permission(parse(params)?, name.clone(), answer).map_err(ErrorObject::invalid_params)?;
         self.check(&session)?;
-        let Some(turn) = turn else { return self.nobody_answers(id, heard, &offered) };
+        let Some(turn) = turn else { return self.nobody_answers(id, decoded, &offered) };
         let earlier = self.asking.get(&update.call).cloned();
         let call = update.call.clone();
         self.complete(&mut update);
         let event = AgentEvent::Tool(update);
         // A call asks one question at a time: another waits until the first is answered.
         let mut held = None;
-        if heard.again {
+        if decoded.again {
             match (self.past.waiting.remove(&name), earlier) {
                 (Some(PendingAnswer::Permission(_, waited)), _) => verdict = waited,
                 (None, Some(earlier)) => held = Some((earlier, event)),
-                // A denied call is not waited for, whether the agent has heard of it or not.
+                // A denied call is not waited for, whether the agent has decoded of it or not.
                 (Some(PendingAnswer::Question(_) | PendingAnswer::Result(..)) | None, _) => {
-                    return self.nobody_answers(id, heard, &offered);
+                    return self.nobody_answers(id, decoded, &offered);
                 }
             }
         } else {
             match earlier.filter(|earlier| matches!(*earlier.borrow(), PermissionState::Open)) {
                 Some(earlier) => held = Some((earlier, event)),
-                None => heard.events.push(event),
+                None => decoded.events.push(event),
             }
         }
         let (tell, asking) = watch::channel(PermissionState::Open);
         self.asking.insert(call, asking);
         let patience = self.chat.pool.options().patience;
-        self.answer(id, heard, CallEffect::None, async move {
+        self.answer(id, decoded, CallEffect::None, async move {
             let verdict = match held {
                 None => answered(verdict, turn, patience).await,
                 Some((earlier, event)) => match answer_of(earlier).await {
@@ -142,13 +142,13 @@ impl ProcessReader {
     }
 
     /// Writes a file, and asks a person first if it is protected.
-    fn write(&mut self, id: &Id, params: &str, heard: &DecodedFrame) -> Result<(), ErrorObject> {
+    fn write(&mut self, id: &Id, params: &str, decoded: &DecodedFrame) -> Result<(), ErrorObject> {
         let request: acp::WriteTextFileRequest = self.parse(params)?;
         let (services, turn) = (Arc::clone(&self.process.services), self.process.turn());
         let question = turn.as_ref().map(|turn| question(turn, id));
-        let waited = question.as_ref().filter(|_| heard.again).and_then(|name| self.past.waiting.remove(name));
+        let waited = question.as_ref().filter(|_| decoded.again).and_then(|name| self.past.waiting.remove(name));
         let patience = self.chat.pool.options().patience;
-        self.answer(id, heard, CallEffect::Once, async move {
+        self.answer(id, decoded, CallEffect::Once, async move {
             let planned = services.plan_write(request).await?;
             let asked = planned.protected.is_some().then_some(turn.zip(question));
             let asked = match asked {
@@ -167,39 +167,39 @@ impl ProcessReader {
     fn nobody_answers(
         &mut self,
         id: &Id,
-        heard: &DecodedFrame,
+        decoded: &DecodedFrame,
         offered: &[acp::PermissionOption],
     ) -> Result<(), ErrorObject> {
         let cancelled = acp::RequestPermissionResponse::new(map::outcome(offered, None));
-        self.answer(id, heard, CallEffect::None, ready(json(&cancelled)));
+        self.answer(id, decoded, CallEffect::None, ready(json(&cancelled)));
         Ok(())
     }
 
-    fn elicitation(&mut self, id: &Id, params: &str, heard: &mut DecodedFrame) -> Result<(), ErrorObject> {
+    fn elicitation(&mut self, id: &Id, params: &str, decoded: &mut DecodedFrame) -> Result<(), ErrorObject> {
         let asked: Value = parse(params)?;
         if let Some(session) = asked.get("sessionId").and_then(Value::as_str) {
             self.check(&acp::SessionId::new(session))?;
         }
         let nobody_answers = ready(json(&elicit::response(&asked, None)));
         let Some(turn) = self.process.turn() else {
-            self.answer(id, heard, CallEffect::None, nobody_answers);
+            self.answer(id, decoded, CallEffect::None, nobody_answers);
             return Ok(());
         };
         let name = question(&turn, id);
-        let response = if heard.again {
+        let response = if decoded.again {
             let Some(PendingAnswer::Question(waited)) = self.past.waiting.remove(&name) else {
-                self.answer(id, heard, CallEffect::None, nobody_answers);
+                self.answer(id, decoded, CallEffect::None, nobody_answers);
                 return Ok(());
             };
             waited
         } else {
             let request = Box::new(elicit::request(&asked, name).map_err(ErrorObject::invalid_params)?);
             let (answer, response) = oneshot::channel();
-            heard.events.push(AgentEvent::InputNeeded { request, answer });
+            decoded.events.push(AgentEvent::InputNeeded { request, answer });
             response
         };
         let patience = self.chat.pool.options().patience;
-        self.answer(id, heard, CallEffect::None, async move {
+        self.answer(id, decoded, CallEffect::None, async move {
             let response = answered(response, turn, patience).await;
             json(&elicit::response(&asked, response.as_ref()))
         });
@@ -211,7 +211,7 @@ impl ProcessReader {
         &mut self,
         id: &Id,
         params: &str,
-        heard: &DecodedFrame,
+        decoded: &DecodedFrame,
         effect: CallEffect,
         serve: impl FnOnce(Arc<AgentServices>, P) -> F,
     ) -> Result<(), ErrorObject>
@@ -221,7 +221,7 @@ impl ProcessReader {
         F: Future<Output = Result<R, ErrorObject>> + Send + 'static,
     {
         let services = serve(Arc::clone(&self.process.services), self.parse(params)?);
-        self.answer(id, heard, effect, async move { json(&services.await?) });
+        self.answer(id, decoded, effect, async move { json(&services.await?) });
         Ok(())
     }
 
@@ -229,11 +229,11 @@ impl ProcessReader {
     fn answer(
         &mut self,
         id: &Id,
-        heard: &DecodedFrame,
+        decoded: &DecodedFrame,
         effect: CallEffect,
         outcome: impl Future<Output = Result<Box<RawValue>, ErrorObject>> + Send + 'static,
     ) {
-        let (process, id, frame) = (Arc::clone(&self.process), id.clone(), heard.frame);
+        let (process, id, frame) = (Arc::clone(&self.process), id.clone(), decoded.frame);
         process.with_frames(|frames| frames.wants_answer(frame));
         self.tasks.spawn(async move {
             let outcome = outcome.await;

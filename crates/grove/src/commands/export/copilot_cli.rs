@@ -91,10 +91,10 @@ async fn write_copilot_cli(
         place.set_plan(&text).await?;
     }
     copy_checkpoints(session, &fs, &place, updated).await?;
-    for (shelf, on) in
+    for (folder, on) in
         [(FilesFolder::Files, workspace::FilesFolder::Files), (FilesFolder::Research, workspace::FilesFolder::Research)]
     {
-        copy_files(session, on, &Confined::new(&fs, shelf.folder())?).await?;
+        copy_files(session, on, &Confined::new(&fs, folder.folder())?).await?;
     }
     Ok(turns)
 }
@@ -120,16 +120,16 @@ async fn copy_checkpoints(
     Ok(())
 }
 
-async fn copy_files(session: &TreeClient, shelf: workspace::FilesFolder, to: &Confined) -> Result<(), Failure> {
+async fn copy_files(session: &TreeClient, folder: workspace::FilesFolder, to: &Confined) -> Result<(), Failure> {
     let listed: FilesResult =
-        session.ask(Method::Workspace(workspace::WorkspaceMethod::Files), &FilesParams { shelf }).await?;
+        session.ask(Method::Workspace(workspace::WorkspaceMethod::Files), &FilesParams { folder }).await?;
     if listed.more {
         anstream::eprintln!("the session has more files than can be listed: the others are left out");
     }
     for file in listed.files {
         let mut offset = 0;
         loop {
-            let params = ReadFileParams { name: file.name.clone(), shelf, offset, length: None };
+            let params = ReadFileParams { name: file.name.clone(), folder, offset, length: None };
             let piece: ReadFileResult =
                 session.ask(Method::Workspace(workspace::WorkspaceMethod::ReadFile), &params).await?;
             let bytes = match piece.encoding {

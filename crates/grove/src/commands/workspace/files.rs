@@ -22,27 +22,27 @@ use crate::show::table::{age, lines};
 
 pub(crate) fn run(common: &Common, args: &FilesArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
-    let shelf = if args.research { FilesFolder::Research } else { FilesFolder::Files };
+    let folder = if args.research { FilesFolder::Research } else { FilesFolder::Files };
     command_runtime()?.block_on(async {
         let session = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         match args.action.as_ref().unwrap_or(&FilesAction::Ls) {
-            FilesAction::Ls => list(&session, shelf, args.json).await,
-            FilesAction::Get { name } => get(&session, shelf, name, args.json).await,
-            FilesAction::Put { file, name } => put(&session, shelf, file, name.as_deref(), args.json).await,
-            FilesAction::Rm { name } => remove(&session, shelf, name, args.json).await,
+            FilesAction::Ls => list(&session, folder, args.json).await,
+            FilesAction::Get { name } => get(&session, folder, name, args.json).await,
+            FilesAction::Put { file, name } => put(&session, folder, file, name.as_deref(), args.json).await,
+            FilesAction::Rm { name } => remove(&session, folder, name, args.json).await,
         }
     })
 }
 
-async fn list(session: &TreeClient, shelf: FilesFolder, as_json: bool) -> Result<(), Failure> {
+async fn list(session: &TreeClient, folder: FilesFolder, as_json: bool) -> Result<(), Failure> {
     let method = Method::Workspace(workspace::WorkspaceMethod::Files);
-    let listed: FilesResult = session.ask(method, &FilesParams { shelf }).await?;
+    let listed: FilesResult = session.ask(method, &FilesParams { folder }).await?;
     if as_json {
         return Ok(print_line(json!({"session": session.session(), "files": listed.files, "more": listed.more}))?);
     }
     if listed.files.is_empty() {
-        let (id, shelf) = (id_of(session.session()), if shelf == FilesFolder::Research { " --research" } else { "" });
-        anstream::eprintln!("no files: `grove files {id}{shelf} put FILE` adds one");
+        let (id, flag) = (id_of(session.session()), if folder == FilesFolder::Research { " --research" } else { "" });
+        anstream::eprintln!("no files: `grove files {id}{flag} put FILE` adds one");
     } else {
         let head = ["NAME", "BYTES", "AGE"].map(str::to_owned).to_vec();
         let row = |file: &workspace::FileInfo| vec![sanitize(&file.name), file.size.to_string(), age(file.modified)];
@@ -55,11 +55,11 @@ async fn list(session: &TreeClient, shelf: FilesFolder, as_json: bool) -> Result
     Ok(())
 }
 
-async fn get(session: &TreeClient, shelf: FilesFolder, name: &str, as_json: bool) -> Result<(), Failure> {
+async fn get(session: &TreeClient, folder: FilesFolder, name: &str, as_json: bool) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     loop {
         let offset = bytes.len() as u64;
-        let params = ReadFileParams { name: name.to_owned(), shelf, offset, length: None };
+        let params = ReadFileParams { name: name.to_owned(), folder, offset, length: None };
         let piece: ReadFileResult =
             session.ask(Method::Workspace(workspace::WorkspaceMethod::ReadFile), &params).await?;
         let before = bytes.len();
@@ -84,7 +84,7 @@ async fn get(session: &TreeClient, shelf: FilesFolder, name: &str, as_json: bool
 
 async fn put(
     session: &TreeClient,
-    shelf: FilesFolder,
+    folder: FilesFolder,
     file: &Path,
     name: Option<&str>,
     as_json: bool,
@@ -102,7 +102,7 @@ async fn put(
         Ok(text) => (text, Encoding::Utf8),
         Err(error) => (STANDARD.encode(error.as_bytes()), Encoding::Base64),
     };
-    let params = WriteFileParams { name: name.to_owned(), shelf, data, encoding };
+    let params = WriteFileParams { name: name.to_owned(), folder, data, encoding };
     let method = Method::Workspace(workspace::WorkspaceMethod::WriteFile);
     let WriteFileResult { size } = session.ask(method, &params).await?;
     match as_json {
@@ -111,8 +111,8 @@ async fn put(
     }
 }
 
-async fn remove(session: &TreeClient, shelf: FilesFolder, name: &str, as_json: bool) -> Result<(), Failure> {
-    let params = RemoveFileParams { name: name.to_owned(), shelf };
+async fn remove(session: &TreeClient, folder: FilesFolder, name: &str, as_json: bool) -> Result<(), Failure> {
+    let params = RemoveFileParams { name: name.to_owned(), folder };
     let method = Method::Workspace(workspace::WorkspaceMethod::RemoveFile);
     let RemoveFileResult { removed } = session.ask(method, &params).await?;
     if as_json {

@@ -258,7 +258,7 @@ async fn settle(
     let left = preparation.entries_to_summarize.clone();
     let mut summary = None;
     if hooks.are_any(HookKind::BeforeTree) {
-        let event = HookEvent::BeforeTree { preparation: told(&preparation, seen).await? };
+        let event = HookEvent::BeforeTree { preparation: hook_preparation(&preparation, seen).await? };
         let answer = hooks.ask(&event).await?;
         preparation.custom_instructions = answer.custom_instructions.or(preparation.custom_instructions);
         preparation.replace_instructions = answer.replace_instructions.unwrap_or(preparation.replace_instructions);
@@ -302,7 +302,10 @@ async fn summary_of(
 }
 
 /// The description of a navigation for hooks.
-async fn told(preparation: &TreePreparation, seen: &LogSnapshot) -> Result<hooks::TreePreparation, TreeError> {
+async fn hook_preparation(
+    preparation: &TreePreparation,
+    seen: &LogSnapshot,
+) -> Result<hooks::TreePreparation, TreeError> {
     let entries = within(&seen.index, &preparation.entries_to_summarize);
     Ok(hooks::TreePreparation {
         target_id: preparation.target_id.clone(),

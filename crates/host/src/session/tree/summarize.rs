@@ -363,7 +363,7 @@ async fn compacting(
     let summarizer = summarizer.ok_or_else(|| summarizer_context.no_model())?;
     let (mut context, mut details, mut replaces) = (Vec::new(), None, false);
     if hooks.are_any(HookKind::BeforeSummary) {
-        let event = HookEvent::BeforeSummary { session_id: session, messages: told(&plan.messages) };
+        let event = HookEvent::BeforeSummary { session_id: session, messages: hook_messages(&plan.messages) };
         let answer = hooks.ask(&event).await?;
         context = answer.context;
         details = answer.preserve_data.map(|data| json!({"preserveData": data}));
@@ -386,7 +386,7 @@ async fn before_compact(
     Ok(HookEvent::BeforeCompact {
         preparation: CompactPreparation {
             first_kept_entry_id: seen.index.id(plan.first_kept).into_owned(),
-            messages_to_summarize: told(&plan.messages),
+            messages_to_summarize: hook_messages(&plan.messages),
             tokens_before: plan.tokens_before,
         },
         branch_entries: seen.lines(within(&seen.index, &branch)).await?,
@@ -405,9 +405,9 @@ pub(super) fn within<'a>(index: &LogIndex, entries: &'a [EntryNo]) -> &'a [Entry
 }
 
 /// Messages for hooks: the newest, as many as fit.
-fn told(messages: &[ModelMessage]) -> Vec<HookMessage> {
+fn hook_messages(messages: &[ModelMessage]) -> Vec<HookMessage> {
     let mut bytes = 0;
-    let mut told: Vec<_> = messages
+    let mut newest: Vec<_> = messages
         .iter()
         .rev()
         .map(hook_message)
@@ -416,8 +416,8 @@ fn told(messages: &[ModelMessage]) -> Vec<HookMessage> {
             bytes <= HOOK_BYTES
         })
         .collect();
-    told.reverse();
-    told
+    newest.reverse();
+    newest
 }
 
 fn hook_message(message: &ModelMessage) -> HookMessage {

@@ -136,8 +136,8 @@ pub(crate) async fn scan_workspace(fs: &dyn SessionFs, folder: &str) -> Result<W
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     };
     let mut files = None;
-    for shelf in [FilesFolder::Files, FilesFolder::Research] {
-        let newest = workspace.files(shelf).await?.files.into_iter().map(|file| millis(file.modified)).max();
+    for folder in [FilesFolder::Files, FilesFolder::Research] {
+        let newest = workspace.files(folder).await?.files.into_iter().map(|file| millis(file.modified)).max();
         files = files.max(newest);
     }
     let checkpoints = workspace.checkpoints().await?.len();

@@ -137,20 +137,20 @@ async fn answer(
             WorkspaceAnswer::Changed(true)
         }
         WorkspaceRequest::SetPlan(None) => WorkspaceAnswer::Changed(workspace.delete_plan().await?),
-        WorkspaceRequest::Files(shelf) => WorkspaceAnswer::Files(workspace.files(shelf).await?),
-        WorkspaceRequest::ReadFile { shelf, name, offset, length } => {
+        WorkspaceRequest::Files(folder) => WorkspaceAnswer::Files(workspace.files(folder).await?),
+        WorkspaceRequest::ReadFile { folder, name, offset, length } => {
             // One more byte tells whether there is more.
-            let mut bytes = workspace.read_file(shelf, &name, offset, length.saturating_add(1)).await?;
+            let mut bytes = workspace.read_file(folder, &name, offset, length.saturating_add(1)).await?;
             let more = bytes.len() > length;
             bytes.truncate(length);
             WorkspaceAnswer::File { bytes, more }
         }
-        WorkspaceRequest::WriteFile { shelf, name, bytes } => {
-            workspace.write_file(shelf, &name, &bytes).await?;
+        WorkspaceRequest::WriteFile { folder, name, bytes } => {
+            workspace.write_file(folder, &name, &bytes).await?;
             WorkspaceAnswer::Written { size: bytes.len() as u64 }
         }
-        WorkspaceRequest::RemoveFile { shelf, name } => {
-            WorkspaceAnswer::Changed(workspace.remove_file(shelf, &name).await?)
+        WorkspaceRequest::RemoveFile { folder, name } => {
+            WorkspaceAnswer::Changed(workspace.remove_file(folder, &name).await?)
         }
         WorkspaceRequest::Checkpoints => WorkspaceAnswer::Checkpoints(workspace.checkpoints().await?),
         WorkspaceRequest::Checkpoint(number) => WorkspaceAnswer::Checkpoint(workspace.checkpoint(number).await?),

@@ -57,7 +57,7 @@ impl SessionWorker {
         let Some(session) = process.session() else { return };
         let before = process.with_choices(|choices| choices.settings().clone());
         let mut events = Vec::new();
-        let mut told = false;
+        let mut is_refused = false;
         for chosen_setting in chosen_settings {
             if self.refused.contains(&chosen_setting) {
                 continue;
@@ -66,14 +66,17 @@ impl SessionWorker {
                 continue;
             };
             if let Err(error) = self.change(&process, &change).await {
-                events.push(AgentEvent::Notice(format!("The agent refused the {}: {error}", chosen_setting.told())));
+                events.push(AgentEvent::Notice(format!(
+                    "The agent refused the {}: {error}",
+                    chosen_setting.description()
+                )));
                 self.refused.push(chosen_setting);
-                told = true;
+                is_refused = true;
             }
         }
         process.with_choices(|choices| {
             // A refused setting is shown with its present value.
-            if told || *choices.settings() != before {
+            if is_refused || *choices.settings() != before {
                 self.chat.profile.models(choices.settings());
                 events.extend(choices.settings().event());
             }
@@ -95,8 +98,8 @@ impl SessionWorker {
                 agent_connection.call_for(CallPurpose::Any, SET_MODEL, request, patience).await?
             }
         };
-        let told = serde_json::from_str::<acp::SetSessionConfigOptionResponse>(answer.get()).ok();
-        process.with_choices(|choices| match (change, told) {
+        let confirmed = serde_json::from_str::<acp::SetSessionConfigOptionResponse>(answer.get()).ok();
+        process.with_choices(|choices| match (change, confirmed) {
             (SettingRequest::Option(_), Some(answer)) if !answer.config_options.is_empty() => {
                 choices.take_options(answer.config_options);
             }
