@@ -1,5 +1,11 @@
 //! Times in the format of logs.
 
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, Time, date};
+use jiff::fmt::temporal::Pieces;
+
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+
 /// Milliseconds since 1970 of an entry's `timestamp`: ISO 8601 in text, or a number of milliseconds. Without an offset
 /// a time counts as UTC.
 pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
@@ -8,104 +14,19 @@ pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
         // Values out of range are not times.
         return (number.abs() <= 8.64e15).then_some(number as i64);
     };
-    let text = text.as_ref();
-    let (date, rest) = match text {
-        [b'+' | b'-', ..] => return None,
-        _ => (text.get(..10)?, &text[10..]),
-    };
-    let day = days(digits(&date[..4])?, part(date, 4, b'-')?, part(date, 7, b'-')?)?;
-    let (clock, offset) = match rest {
-        [] => (0, 0),
-        [b'T' | b't' | b' ', clock @ ..] => time_of_day(clock)?,
-        _ => return None,
-    };
-    Some(day * 86_400_000 + clock - offset)
+    let pieces = Pieces::parse(text.as_ref()).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
+    let at = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
+    let offset = pieces.to_numeric_offset().map_or(0, |offset| offset.seconds());
+    let since = at.duration_since(EPOCH) - SignedDuration::from_secs(offset.into());
+    // Rounded down, before 1970 too.
+    i64::try_from(since.as_nanos().div_euclid(1_000_000)).ok()
 }
 
-/// A time in the format of logs: ISO 8601, milliseconds, UTC.
+/// A time in the format of logs: ISO 8601, milliseconds, UTC. A time out of range is written as the last possible one.
 pub(crate) fn iso(at: grove_core::Timestamp) -> String {
-    let (seconds, milliseconds) = (at.0 / 1_000, at.0 % 1_000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
-}
-
-/// The date from days since 1970. Years are counted from March, so that the leap day is the last of a year, and in eras
-/// of 400 years, which are all alike.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
-}
-
-/// Milliseconds since midnight and the offset from UTC.
-fn time_of_day(text: &[u8]) -> Option<(i64, i64)> {
-    let hours = digits(text.get(..2)?)?;
-    let minutes = part(text, 2, b':')?;
-    let mut rest = &text[5..];
-    let mut milliseconds = 0;
-    let mut seconds = 0;
-    if rest.first() == Some(&b':') {
-        seconds = digits(rest.get(1..3)?)?;
-        rest = &rest[3..];
-        if rest.first() == Some(&b'.') {
-            let count = rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if count == 0 {
-                return None;
-            }
-            let fraction = &rest[1..=count];
-            milliseconds = digits(&fraction[..count.min(3)])?;
-            for _ in count.min(3)..3 {
-                milliseconds *= 10;
-            }
-            rest = &rest[1 + count..];
-        }
-    }
-    if hours > 24 || minutes > 59 || seconds > 59 {
-        return None;
-    }
-    let offset = match rest {
-        [] | b"Z" | b"z" => 0,
-        [sign @ (b'+' | b'-'), clock @ ..] => {
-            let minutes = if clock.len() == 5 { part(clock, 2, b':')? } else { digits(clock.get(2..4)?)? };
-            let offset = (digits(clock.get(..2)?)? * 60 + minutes) * 60_000;
-            if *sign == b'-' { -offset } else { offset }
-        }
-        _ => return None,
-    };
-    Some((((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds, offset))
-}
-
-/// Two digits after a separator.
-fn part(text: &[u8], at: usize, separator: u8) -> Option<i64> {
-    if *text.get(at)? != separator {
-        return None;
-    }
-    digits(text.get(at + 1..at + 3)?)
-}
-
-fn digits(text: &[u8]) -> Option<i64> {
-    text.iter().try_fold(0, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
-}
-
-/// Days since 1970, by the calendar of ISO 8601.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years begin in March here, so that the leap day is their last.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
+    let since = i64::try_from(at.0).ok().map(SignedDuration::from_millis);
+    let at = since.and_then(|since| EPOCH.checked_add(since).ok()).unwrap_or(DateTime::MAX);
+    format!("{at:.3}Z")
 }
 
 #[cfg(test)]
