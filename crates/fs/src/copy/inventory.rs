@@ -55,14 +55,14 @@ impl Inventory {
             hash.update(file.sha256.as_bytes());
             hash.update(b"\n");
         }
-        hex(&hash.finalize())
+        hex::encode(hash.finalize())
     }
 
     /// The inventory with these bytes as `session.json`, if there is one.
     pub fn with_session_file(mut self, bytes: &[u8]) -> Self {
         for file in self.files.iter_mut().filter(|file| file.path == SESSION_FILE) {
             file.size = bytes.len() as u64;
-            file.sha256 = hex(&Sha256::digest(bytes));
+            file.sha256 = hex::encode(Sha256::digest(bytes));
         }
         self
     }
@@ -101,15 +101,11 @@ async fn hashed(store: &dyn SessionFs, path: &str) -> Result<Option<(u64, String
             Err(error) => return Err(error),
         };
         if piece.is_empty() {
-            return Ok(Some((size, hex(&hash.finalize()))));
+            return Ok(Some((size, hex::encode(hash.finalize()))));
         }
         hash.update(&piece);
         size += piece.len() as u64;
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

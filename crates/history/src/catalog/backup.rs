@@ -71,7 +71,7 @@ impl BackupStore {
     /// The path of a session's backup.
     fn place(&self, location: &SessionLocation) -> PathBuf {
         let digest = Sha256::digest(location.path.to_string_lossy().as_bytes());
-        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = hex::encode(&digest[..8]);
         let file = location.path.file_name().unwrap_or_default();
         self.folder.join(location.source.name()).join(name).join(file)
     }
