@@ -19,8 +19,7 @@ fn main() -> std::io::Result<()> {
 
 /// One declaration for each definition.
 fn declarations(document: &Value) -> String {
-    let mut text =
-        "// Generated from grove-wire by `cargo run -p grove-wire --example typescript`; do not edit\n".to_owned();
+    let mut text = "// Generated from grove-wire by `make types`; do not edit\n".to_owned();
     for (name, schema) in document["$defs"].as_object().expect("a document has definitions") {
         text.push('\n');
         comment(schema, "", &mut text);

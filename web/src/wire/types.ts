@@ -1,4 +1,4 @@
-// Generated from grove-wire by `cargo run -p grove-wire --example typescript`; do not edit
+// Generated from grove-wire by `make types`; do not edit
 
 /** An action on any channel. */
 export type Action =

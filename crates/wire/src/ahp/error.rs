@@ -52,7 +52,8 @@ records! {
 }
 
 /// The data of an error. The error's code decides the variant.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ErrorData {
     UnsupportedProtocolVersion(UnsupportedProtocolVersionData),

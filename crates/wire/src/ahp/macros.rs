@@ -9,7 +9,8 @@ macro_rules! records {
         $(records!(@fields [$(#[$about])* pub struct $name] [] $($fields)*);)*
     };
     (@fields [$($head:tt)*] [$($done:tt)*]) => {
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase")]
         $($head)* { $($done)* }
     };
@@ -73,6 +74,7 @@ macro_rules! words {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
@@ -93,13 +95,14 @@ macro_rules! unions {
         $($text:literal => $variant:ident($body:ty)),* $(,)?
     })*) => {$(
         $(#[$about])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = $tag)]
         pub enum $name {
             $(#[serde(rename = $text)] $variant($body),)*
             /// A value with an unknown tag, as it came.
             #[serde(untagged)]
-            #[schemars(skip)]
+            #[cfg_attr(feature = "schema", schemars(skip))]
             Unknown(serde_json::Value),
         }
 

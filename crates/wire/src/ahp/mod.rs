@@ -41,6 +41,7 @@ pub mod error;
 pub mod notification;
 pub mod project;
 pub mod reduce;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod state;
 pub mod time;

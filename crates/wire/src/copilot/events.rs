@@ -82,6 +82,7 @@ impl<'de> Deserialize<'de> for Event {
     }
 }
 
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Event {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Event".into()

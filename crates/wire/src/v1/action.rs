@@ -1,6 +1,5 @@
 //! Actions, their envelope, and notifications.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -8,14 +7,16 @@ use super::state::*;
 
 /// An action on the root or on a session.
 #[expect(clippy::large_enum_variant, reason = "nearly every action is a session's, and none is kept for long")]
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Action {
     Root(RootAction),
     Session(SessionAction),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum RootAction {
     #[serde(rename = "root/agentsChanged")]
@@ -23,7 +24,8 @@ pub enum RootAction {
 }
 
 /// An action on one session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionAction {
     pub session: String,
     #[serde(flatten)]
@@ -33,7 +35,8 @@ pub struct SessionAction {
     pub timestamp: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum SessionChange {
     #[serde(rename = "session/ready")]
@@ -201,7 +204,8 @@ pub enum ActionError {
 }
 
 /// The client that dispatched an action, and the client's own number for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
     pub client_id: String,
@@ -209,7 +213,8 @@ pub struct Origin {
 }
 
 /// An action with its position in the order. `A` is the action: typed, or raw if it is passed on unread.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope<A> {
     pub action: A,
@@ -221,13 +226,15 @@ pub struct ActionEnvelope<A> {
 }
 
 /// Params of `action`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionParams<A> {
     pub envelope: ActionEnvelope<A>,
 }
 
 /// News that are not state: sent once, never replayed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum Notification {
     #[serde(rename = "notify/sessionAdded")]
@@ -246,7 +253,8 @@ impl Notification {
 }
 
 /// Params of `notification`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotificationParams {
     pub notification: Notification,
 }

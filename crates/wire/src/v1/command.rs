@@ -1,6 +1,5 @@
 //! Requests and client notifications: names, params, results, errors.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -100,7 +99,8 @@ pub mod close_code {
     pub const TAKEN_OVER: u16 = 4010;
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     pub protocol_version: i64,
@@ -109,7 +109,8 @@ pub struct InitializeParams {
     pub initial_subscriptions: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult<S> {
     pub protocol_version: u32,
@@ -123,7 +124,8 @@ pub struct InitializeResult<S> {
 }
 
 /// A resource's state at a sequence number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot<S> {
     pub resource: String,
@@ -131,7 +133,8 @@ pub struct Snapshot<S> {
     pub from_seq: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReconnectParams {
     pub client_id: String,
@@ -140,14 +143,16 @@ pub struct ReconnectParams {
     pub subscriptions: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum ReconnectResult<E, S> {
     Replay { actions: Vec<E> },
     Snapshot { snapshots: Vec<Snapshot<S>> },
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubscribeParams {
     pub resource: String,
 }
@@ -155,7 +160,8 @@ pub struct SubscribeParams {
 /// Params of `unsubscribe`.
 pub type UnsubscribeParams = SubscribeParams;
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionParams {
     pub session: String,
@@ -167,19 +173,22 @@ pub struct CreateSessionParams {
     pub working_directory: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisposeSessionParams {
     pub session: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListSessionsParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<SessionFilter>,
 }
 
 /// The filter of a list. Unknown keys are ignored.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,12 +213,14 @@ impl SessionFilter {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListSessionsResult {
     pub sessions: Vec<SessionSummary>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FetchTurnsParams {
     pub session: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,19 +229,22 @@ pub struct FetchTurnsParams {
     pub limit: Option<u64>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FetchTurnsResult {
     pub turns: Vec<Turn>,
     pub has_more: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FetchContentParams {
     pub uri: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FetchContentResult {
     pub data: String,
@@ -239,7 +253,8 @@ pub struct FetchContentResult {
     pub mime_type: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Encoding {
     #[serde(rename = "base64")]
     Base64,
@@ -247,24 +262,28 @@ pub enum Encoding {
     Utf8,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BrowseDirectoryParams {
     pub uri: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BrowseDirectoryResult {
     pub entries: Vec<DirectoryEntry>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectoryEntry {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: EntryKind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EntryKind {
     File,
@@ -272,10 +291,11 @@ pub enum EntryKind {
 }
 
 /// Params of `dispatchAction`. The action is kept raw, so that a rejection can return it unchanged.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchActionParams {
     pub client_seq: u64,
-    #[schemars(with = "super::action::Action")]
+    #[cfg_attr(feature = "schema", schemars(with = "super::action::Action"))]
     pub action: Box<RawValue>,
 }

@@ -294,7 +294,8 @@ records! {
 }
 
 /// A part that is always an error, tagged like any other.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind")]
 pub enum ErrorPart {
     #[serde(rename = "error")]

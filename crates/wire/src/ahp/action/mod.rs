@@ -3,7 +3,6 @@
 //! Each channel has an enum of its own, the input of its reducer; [`Action`] is any of them. An action names no
 //! channel: its envelope does.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -17,7 +16,8 @@ macro_rules! actions {
         pub enum $name:ident { $($text:literal $who:ident => $variant:ident($body:ty)),* $(,)? }
     ) => {
         $(#[$about])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "type")]
         pub enum $name { $(#[serde(rename = $text)] $variant($body)),* }
 
@@ -69,8 +69,9 @@ pub enum Dispatcher {
 }
 
 /// An action on any channel.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(untagged))]
 pub enum Action {
     Root(RootAction),
     Session(SessionAction),
@@ -79,7 +80,7 @@ pub enum Action {
     Changeset(ChangesetAction),
     Annotations(AnnotationsAction),
     ResourceWatch(ResourceWatchAction),
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(UnknownAction),
 }
 
@@ -229,7 +230,8 @@ records! {
 
 /// An action with its position in the order; also the params of `action`.
 // `A` is the action: typed, or raw if it is passed on unread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope<A = Action> {
     pub channel: Uri,

@@ -1,6 +1,5 @@
 //! Commands that open a connection, reconnect, and subscribe.
 
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -140,7 +139,8 @@ records! {
 }
 
 /// Params of `reconnect`, in either form.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ReconnectParams {
     Watermark(ReconnectWithWatermark),
@@ -193,7 +193,8 @@ impl<'de> Deserialize<'de> for ReconnectParams {
 }
 
 /// Result of `reconnect` in the form of 1.0: everything is replayed, or nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ReconnectResult {
     Replay(ReconnectReplay),
@@ -201,7 +202,8 @@ pub enum ReconnectResult {
 }
 
 /// The recovery of one channel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum ChannelRecovery {
     Replay { channel: Uri, actions: Vec<ActionEnvelope> },
@@ -211,12 +213,13 @@ pub enum ChannelRecovery {
 
 /// Params of `dispatchAction`. The action is kept raw, so that other clients get the fields that this build does not
 /// know.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchActionParams {
     pub channel: Uri,
     pub client_seq: u64,
-    #[schemars(with = "Action")]
+    #[cfg_attr(feature = "schema", schemars(with = "Action"))]
     pub action: Box<RawValue>,
 }
 

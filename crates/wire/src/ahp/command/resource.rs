@@ -1,6 +1,5 @@
 //! Files and other contents. Either side may send these requests.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ahp::macros::{records, words};
@@ -152,7 +151,8 @@ words! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ContentEncoding {
     #[serde(rename = "base64")]
     Base64,
@@ -160,7 +160,8 @@ pub enum ContentEncoding {
     Utf8,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ResourceWriteMode {
     Truncate,

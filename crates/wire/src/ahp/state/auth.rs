@@ -3,7 +3,8 @@
 use crate::ahp::macros::{records, words};
 
 /// A protected resource as described in RFC 9728; hence the names in snake case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProtectedResourceMetadata {
     pub resource: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,13 +1,13 @@
 //! Common types of many channels: texts, references to contents, places in texts, file edits, errors, usage.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ahp::macros::records;
 use crate::ahp::{Object, Uri};
 
 /// A plain text, or Markdown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum StringOrMarkdown {
     Plain(String),

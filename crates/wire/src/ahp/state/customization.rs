@@ -1,7 +1,6 @@
 //! Customizations: plugins, directories and MCP servers, and their contents.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Icon, McpServerCustomization, TextRange};
@@ -213,7 +212,8 @@ impl ChildCustomization {
 }
 
 /// The load state of a container. The protocol closes this list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum CustomizationLoadState {
     Loading,

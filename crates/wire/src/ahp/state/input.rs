@@ -1,7 +1,6 @@
 //! Questions to the user, and the answers.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
@@ -146,7 +145,8 @@ unions! {
 }
 
 /// The state of an answer. The protocol closes this list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum ChatInputAnswer {
     Draft(ChatInputAnswered),
@@ -154,7 +154,8 @@ pub enum ChatInputAnswer {
     Skipped(ChatInputSkipped),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ChatInputResponseKind {
     Accept,

@@ -1,6 +1,5 @@
 //! The channel of a watch on files. Its state is the watched place; file events are its actions.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ahp::Uri;
@@ -35,7 +34,8 @@ records! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ResourceChangeType {
     Added,

@@ -1,6 +1,5 @@
 //! The root channel: the agents, and the state of the host as a whole.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigSchema, Customization, ProtectedResourceMetadata, RootConfigState, TerminalInfo};
@@ -78,7 +77,8 @@ records! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum PolicyState {
     Enabled,

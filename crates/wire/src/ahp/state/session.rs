@@ -201,7 +201,8 @@ impl SessionInputRequest {
 }
 
 /// A tool call that is always running, tagged like any other.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status")]
 pub enum RunningToolCall {
     #[serde(rename = "running")]
@@ -209,7 +210,8 @@ pub enum RunningToolCall {
 }
 
 /// A tool call that always waits for a token, tagged like any other.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status")]
 pub enum AuthRequiredToolCall {
     #[serde(rename = "auth-required")]

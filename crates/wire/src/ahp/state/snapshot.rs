@@ -1,6 +1,5 @@
 //! A channel's state as a subscriber gets it.
 
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -19,7 +18,8 @@ records! {
 }
 
 /// The state of any channel. It has no tag on the wire, so it is recognised by the keys that only one state requires.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum SnapshotState {
     Root(Box<RootState>),
@@ -30,7 +30,7 @@ pub enum SnapshotState {
     Annotations(Box<AnnotationsState>),
     ResourceWatch(Box<ResourceWatchState>),
     /// The state of an unsupported channel.
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(Value),
 }
 

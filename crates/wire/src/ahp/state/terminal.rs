@@ -1,6 +1,5 @@
 //! A terminal's channel.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ahp::Uri;
@@ -76,7 +75,8 @@ unions! {
 }
 
 /// The user of a terminal. The protocol closes this list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum TerminalClaim {
     Client(TerminalClientClaim),
@@ -84,7 +84,8 @@ pub enum TerminalClaim {
 }
 
 /// The state of a terminal's process. The protocol closes this list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TerminalLifecycle {
     Running,

@@ -1,7 +1,6 @@
 //! Tools and tool calls. A call is streaming -> pending-confirmation -> running (<-> auth-required) ->
 //! pending-result-confirmation -> completed, or cancelled on the way. A failed call is completed without success.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
@@ -296,7 +295,8 @@ words! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolCallCancellationReason {
     Denied,
@@ -305,7 +305,8 @@ pub enum ToolCallCancellationReason {
 }
 
 /// A tool's input: inline, or by reference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ToolInput {
     Inline(String),
