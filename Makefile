@@ -6,18 +6,28 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist check test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: setup $(PAGE) ## Install what is missing, build Grove with its page and start it
-	$(CARGO) build --profile quick -p grove
+run: ## Install what is missing, build Grove with its page and start it
+	@$(STEP) setup ./tools/setup build
+	@$(STEP) page  $(MAKE) --no-print-directory $(PAGE)
+	@$(STEP) grove $(CARGO) build --profile quick -p grove
 	@$(CARGO) run --profile quick --quiet -p grove -- serve
 
-dist: setup $(PAGE) ## Build the optimised, stripped binary
-	$(CARGO) build --profile dist -p grove --locked
+dist: ## Build the optimised, stripped binary
+	@$(STEP) setup ./tools/setup build
+	@$(STEP) page  $(MAKE) --no-print-directory $(PAGE)
+	@$(STEP) grove $(CARGO) build --profile dist -p grove --locked
 	@ls -l "$(BUILT)/dist/grove"
+
+check: ## For daily work: format, language, lints, and unit tests of the crates that changed since the upstream branch
+	@$(STEP) format   $(CARGO) fmt --all --check
+	@$(STEP) language ./tools/language
+	@$(STEP) clippy   $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@$(STEP) tests    ./tools/test-changed $(BASE)
 
 test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
