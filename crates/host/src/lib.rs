@@ -75,6 +75,7 @@ mod host;
 mod import;
 mod journal;
 mod leases;
+mod refusal;
 mod removal;
 mod sequencer;
 pub mod server;

@@ -39,6 +39,7 @@ pub mod copilot;
 pub mod file_uri;
 pub mod invalid_seq;
 pub mod jsonrpc;
+pub mod refusal;
 pub mod registry;
 mod turn_encodings;
 pub mod v1;

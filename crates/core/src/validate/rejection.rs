@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::ids::*;
 use crate::permissions::{MAX_PERMISSION_ARGUMENT, MAX_PERMISSION_RULES};
+use crate::refusal::RefusalKind;
 
 /// The reason why a command is refused, in words for the person who sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,40 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+impl Rejection {
+    /// The kind of this rejection.
+    pub fn kind(&self) -> RefusalKind {
+        match self {
+            Rejection::DuplicateChat(_) | Rejection::DuplicateTurn(_) | Rejection::DuplicatePart => RefusalKind::Exists,
+            Rejection::TurnInProgress(_) | Rejection::BeingCreated => RefusalKind::Busy,
+            Rejection::NotPermitted => RefusalKind::NotPermitted,
+            Rejection::CreationFailed(_)
+            | Rejection::TooManyChats
+            | Rejection::TooManyClients
+            | Rejection::TooManyRules
+            | Rejection::QueueFull
+            | Rejection::MainChat
+            | Rejection::NoConfig => RefusalKind::InvalidState,
+            Rejection::UnknownChat(_)
+            | Rejection::TurnNotActive(_)
+            | Rejection::EmptyId
+            | Rejection::EmptyMessage
+            | Rejection::InvalidAnswer { .. }
+            | Rejection::UnknownRequest(_)
+            | Rejection::AlreadyAnswered(_)
+            | Rejection::UnknownModel { .. }
+            | Rejection::UnknownPending(_)
+            | Rejection::OnlyUserMessages
+            | Rejection::UnknownPart(_)
+            | Rejection::PartClosed(_)
+            | Rejection::ToolCall { .. }
+            | Rejection::UnknownQuestion(_)
+            | Rejection::Unanswered(_)
+            | Rejection::UnknownOption(_) => RefusalKind::InvalidParams,
+        }
+    }
+}
 
 /// The maximum number of queued messages of a chat.
 pub const MAX_QUEUED: usize = 1_000;

@@ -16,7 +16,7 @@ use crate::connection::{Encode, Outgoing, Queue, QueuedAnswer};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, PublishedState};
 use crate::server::Admission;
-use crate::session::{SessionHandle, ToSession};
+use crate::session::{CommandError, SessionHandle, ToSession};
 
 /// The host's end of a connection. Clones are the same one.
 #[derive(Clone)]
@@ -50,6 +50,8 @@ pub(super) type CopilotResult = Result<Box<RawValue>, CopilotError>;
 pub(super) enum CopilotError {
     /// The request was valid, and failed.
     Failed(String),
+    /// The session refused a command.
+    Refused(CommandError),
     Error(ErrorObject),
 }
 
@@ -189,6 +191,7 @@ impl CopilotPeer {
             let text = match doing.await {
                 Ok(result) => jsonrpc::response_raw(&id, result.get()),
                 Err(CopilotError::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
+                Err(CopilotError::Refused(refusal)) => jsonrpc::error(Some(&id), &error::failed(&method, refusal)),
                 Err(CopilotError::Error(error)) => jsonrpc::error(Some(&id), &error),
             };
             queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(text), permit)));
@@ -238,7 +241,7 @@ impl CopilotPeer {
         command: grove_core::Command,
     ) -> Result<(), CopilotError> {
         let task = self.task(session).await?;
-        self.host().carry_out(&task, command).await?.map_err(|refusal| CopilotError::Failed(refusal.to_string()))
+        self.host().carry_out(&task, command).await?.map_err(CopilotError::Refused)
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.

@@ -37,8 +37,10 @@ impl CopilotPeer {
         if let Some(turn) = self.look(&session, active).await? {
             let command = Command::CancelTurn { chat: Session::MAIN_CHAT.into(), turn };
             // It may have ended by itself meanwhile.
-            if let Err(CopilotError::Failed(reason)) = self.carry_out(&session, command).await {
-                return Ok(Success::failed(reason));
+            match self.carry_out(&session, command).await {
+                Err(CopilotError::Refused(refusal)) => return Ok(Success::failed(refusal.to_string())),
+                Err(CopilotError::Failed(reason)) => return Ok(Success::failed(reason)),
+                Ok(()) | Err(CopilotError::Error(_)) => {}
             }
         }
         Ok(Success::YES)
@@ -165,11 +167,15 @@ impl CopilotPeer {
     async fn answer_if_pending(&self, session: &SessionRef, command: Command) -> Result<Success, CopilotError> {
         match self.carry_out(session, command).await {
             Ok(()) => Ok(Success::YES),
-            Err(CopilotError::Failed(reason)) => {
-                tracing::debug!(session = %session.id, reason, "an answer of an SDK came too late");
+            Err(CopilotError::Refused(refusal)) => {
+                tracing::debug!(session = %session.id, %refusal, "an answer of an SDK came too late");
                 Ok(Success::NO)
             }
-            Err(error) => Err(error),
+            Err(CopilotError::Failed(reason)) => {
+                tracing::debug!(session = %session.id, reason, "an answer of an SDK found no session");
+                Ok(Success::NO)
+            }
+            Err(error @ CopilotError::Error(_)) => Err(error),
         }
     }
 }

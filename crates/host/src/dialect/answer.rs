@@ -2,10 +2,12 @@
 
 use grove_core::ClientId;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
+use grove_wire::refusal::error_code;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::refusal::Refusal;
 use crate::sequencer::HostStopped;
 
 pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
@@ -26,7 +28,12 @@ pub(super) fn not_initialized() -> ErrorObject {
 }
 
 pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {
-    ErrorObject::internal(stopped.to_string())
+    refused(&stopped)
+}
+
+/// The answer to a request that was refused or has failed.
+pub(super) fn refused(refusal: &impl Refusal) -> ErrorObject {
+    ErrorObject::new(error_code(refusal.kind()), refusal.to_string())
 }
 
 pub(super) fn encode<R: Serialize>(id: &Id, result: &R) -> String {

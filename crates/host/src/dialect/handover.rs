@@ -7,8 +7,7 @@ use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::x_grove::handover::*;
 use serde_json::value::RawValue;
 
-use super::answer::{encode, read_params};
-use super::x_grove::refusal;
+use super::answer::{encode, read_params, refused};
 use crate::branch::{ChatAddress, PendingHandover};
 use crate::host::Host;
 use crate::session::{HandoverAnswer, HandoverManifest, HandoverRequest};
@@ -41,7 +40,7 @@ pub(super) async fn begin(
     request: HandoverRequest,
     (session, _): ChatAddress,
 ) -> Result<PendingHandoverCall, ErrorObject> {
-    let asked = host.ask_to_hand_over(&session, request).await.map_err(|error| refusal(&error))?;
+    let asked = host.ask_to_hand_over(&session, request).await.map_err(|error| refused(&error))?;
     Ok(PendingHandoverCall { id, asked })
 }
 
@@ -54,7 +53,7 @@ impl PendingHandoverCall {
             Ok(HandoverAnswer::Files(found)) => encode(&id, &files(*found)),
             Ok(HandoverAnswer::Piece(bytes)) => encode(&id, &ReadResult { data: STANDARD.encode(bytes) }),
             Ok(HandoverAnswer::Left) => encode(&id, &LeaveResult { session }),
-            Err(error) => jsonrpc::error(Some(&id), &refusal(&error)),
+            Err(error) => jsonrpc::error(Some(&id), &refused(&error)),
         }
     }
 }

@@ -5,19 +5,16 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use grove_core::Timestamp;
-use grove_fs::FsError;
-use grove_tree::LogError;
 use grove_wire::ahp::error_code;
-use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::x_grove::import::*;
 use serde_json::value::RawValue;
 
-use super::answer::{encode, read_params};
+use super::answer::{encode, read_params, refused};
 use crate::connection::Encode;
-use crate::host::{CreateError, Host};
-use crate::import::{ImportError, ImportJob, ImportRequest};
+use crate::host::Host;
+use crate::import::{ImportJob, ImportRequest};
 use crate::sequencer::ReplySink;
-use crate::store::session_file::LoadError;
 
 /// The imports in progress of a connection. They are discarded with it.
 pub(super) struct ImportJobs {
@@ -80,7 +77,7 @@ impl ImportJobs {
             seal,
             imported_from,
         };
-        let import = self.host.begin_import(wanted).await.map_err(|error| refusal(&error))?;
+        let import = self.host.begin_import(wanted).await.map_err(|error| refused(&error))?;
         let session = import.session().to_string();
         self.last += 1;
         self.open.insert(self.last, import);
@@ -96,7 +93,7 @@ impl ImportJobs {
         if bytes.len() > MAX_PUT_BYTES {
             return Err(ErrorObject::invalid_params(format!("at most {MAX_PUT_BYTES} bytes can be put at once")));
         }
-        let size = import.put(&path, offset, &bytes).await.map_err(|error| refusal(&error))?;
+        let size = import.put(&path, offset, &bytes).await.map_err(|error| refused(&error))?;
         Ok(PutResult { size })
     }
 
@@ -117,7 +114,7 @@ impl ImportJobs {
                         damage: imported.damage,
                     },
                 ),
-                Err(error) => jsonrpc::error(Some(&id), &refusal(&error)),
+                Err(error) => jsonrpc::error(Some(&id), &refused(&error)),
             };
             reply(Encode::Text(answer));
         }));
@@ -136,35 +133,4 @@ impl ImportJobs {
 
 fn unknown(import: u64) -> ErrorObject {
     ErrorObject::new(error_code::NOT_FOUND, format!("there is no import {import} on this connection: begin one"))
-}
-
-fn refusal(error: &ImportError) -> ErrorObject {
-    let code = match error {
-        ImportError::Create(CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_)) => {
-            error_code::SESSION_ALREADY_EXISTS
-        }
-        ImportError::Create(CreateError::UnknownAgent(_)) => error_code::PROVIDER_NOT_FOUND,
-        ImportError::Create(
-            CreateError::BadUri(_)
-            | CreateError::ReservedUri(_)
-            | CreateError::Store(_)
-            | CreateError::WorkingDirectory(_),
-        )
-        | ImportError::NotAFile { .. }
-        | ImportError::Offset { .. }
-        | ImportError::TooManyFiles { .. }
-        | ImportError::TooLarge { .. }
-        | ImportError::NoLog
-        | ImportError::NotTheSame
-        | ImportError::SessionFile(LoadError::File(_) | LoadError::Version(_))
-        | ImportError::Fs(FsError::BadName { .. } | FsError::BadPath { .. } | FsError::Link { .. }) => {
-            code::INVALID_PARAMS
-        }
-        ImportError::Log(LogError::Fs(_)) => code::INTERNAL,
-        ImportError::Log(_) => code::INVALID_PARAMS,
-        ImportError::Create(_) | ImportError::Fs(_) | ImportError::SessionFile(_) | ImportError::Inventory(_) => {
-            code::INTERNAL
-        }
-    };
-    ErrorObject::new(code, error.to_string())
 }

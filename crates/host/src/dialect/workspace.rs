@@ -3,18 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use grove_core::SessionUri;
-use grove_fs::FsError;
-use grove_fs::workspace::database::DatabaseError;
-use grove_fs::workspace::{self as fs, Field, Manifest, ManifestError, WorkspaceError};
-use grove_wire::ahp::error_code;
-use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_fs::workspace::{self as fs, Field, Manifest, ManifestError};
+use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::x_grove::workspace::*;
 use serde_json::value::RawValue;
 use std::time::UNIX_EPOCH;
 use tokio::sync::oneshot;
 
-use super::answer::{encode, read_params};
-use super::x_grove::refusal;
+use super::answer::{encode, read_params, refused};
 use crate::branch::{ChatAddress, SessionRequestError};
 use crate::host::Host;
 use crate::session::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError};
@@ -94,7 +90,7 @@ pub(super) async fn begin(
         WorkspaceRequest::RemoveFile { .. } => AnswerShape::RemoveFile,
         _ => AnswerShape::Other,
     };
-    let reply = host.ask_workspace(&session, request).await.map_err(|error| refusal(&error))?;
+    let reply = host.ask_workspace(&session, request).await.map_err(|error| refused(&error))?;
     Ok(PendingWorkspaceCall { id, session, request: kind, reply })
 }
 
@@ -104,8 +100,8 @@ impl PendingWorkspaceCall {
         let Self { id, session, request, reply } = self;
         let answer = match reply.await {
             Ok(Ok(answer)) => said(&id, request, answer),
-            Ok(Err(error)) => Err(error_of(&error)),
-            Err(_) => Err(refusal(&SessionRequestError::NoSession(session))),
+            Ok(Err(error)) => Err(refused(&error)),
+            Err(_) => Err(refused(&SessionRequestError::NoSession(session))),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error))
     }
@@ -200,48 +196,16 @@ fn millis(time: std::time::SystemTime) -> u64 {
     u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The answer to a workspace request that failed.
-fn error_of(error: &WorkspaceRequestError) -> ErrorObject {
-    let code = match error {
-        WorkspaceRequestError::Workspace(error) => match error {
-            WorkspaceError::NoWorkspace | WorkspaceError::TooLarge { .. } | WorkspaceError::NotText { .. } => {
-                code::INVALID_PARAMS
-            }
-            WorkspaceError::NoCheckpoint { .. } => error_code::NOT_FOUND,
-            WorkspaceError::Fs(error) => of_store(error),
-            WorkspaceError::Manifest { .. } | WorkspaceError::NoNumberLeft { .. } => code::INTERNAL,
-        },
-        WorkspaceRequestError::Database(DatabaseError::Fs(error)) => of_store(error),
-        WorkspaceRequestError::Database(_)
-        | WorkspaceRequestError::Busy
-        | WorkspaceRequestError::Unsaved(_)
-        | WorkspaceRequestError::NotCopied(_) => code::INTERNAL,
-    };
-    ErrorObject::new(code, error.to_string())
-}
-
-fn of_store(error: &FsError) -> i64 {
-    match error {
-        FsError::NotFound { .. } => error_code::NOT_FOUND,
-        FsError::BadName { .. }
-        | FsError::BadPath { .. }
-        | FsError::Link { .. }
-        | FsError::IsADirectory { .. }
-        | FsError::NotADirectory { .. }
-        | FsError::NotEmpty { .. }
-        | FsError::NotText { .. }
-        | FsError::TooLarge { .. } => code::INVALID_PARAMS,
-        _ => code::INTERNAL,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use grove_fs::workspace::WorkspaceError;
+    use grove_wire::jsonrpc::code;
+
     use super::*;
 
     #[test]
     fn a_session_without_a_folder_says_so() {
-        let error = error_of(&WorkspaceError::NoWorkspace.into());
+        let error = refused(&WorkspaceRequestError::from(WorkspaceError::NoWorkspace));
         assert_eq!(error.code, code::INVALID_PARAMS);
         assert!(error.message.contains("stored nowhere"), "{}", error.message);
     }

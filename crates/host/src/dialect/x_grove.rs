@@ -2,26 +2,23 @@
 
 use std::str::FromStr;
 
-use grove_core::{Rejection, StoreName};
+use grove_core::StoreName;
 use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, EntryRow, MAX_ROWS, RowFilter};
-use grove_wire::ahp::{error_code, project};
-use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::ahp::project;
+use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::x_grove::announcement::Announcement;
 use grove_wire::x_grove::*;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::{encode, read_params};
+use super::answer::{encode, read_params, refused};
 use super::{handover, workspace};
-use crate::branch::{
-    ChatAddress, PendingCommand, PendingMigration, PendingPermissionsRequest, PendingTreeRequest, SessionRequestError,
-};
-use crate::host::{CreateError, Host};
+use crate::branch::{ChatAddress, PendingCommand, PendingMigration, PendingPermissionsRequest, PendingTreeRequest};
+use crate::host::Host;
 use crate::session::{
-    CommandError, HandoverRequest, MigrateError, MigrateOutcome, NavigateOptions, NavigateOutcome, TreeAnswer,
-    TreeError, TreeRequest, WorkspaceRequest,
+    HandoverRequest, MigrateOutcome, NavigateOptions, NavigateOutcome, TreeAnswer, TreeRequest, WorkspaceRequest,
 };
 use crate::store::store_move::VerifiedCopy;
 
@@ -122,24 +119,24 @@ pub(crate) async fn begin(
 ) -> Result<PendingCall, ErrorObject> {
     match read(method, params)? {
         ExtensionRequest::Tree(request, then) => {
-            let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
+            let asked = host.ask_tree(&place, request).await.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Tree { place, asked, then }, shape }))
         }
         ExtensionRequest::Migrate(to) => {
-            let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refusal(&error))?;
+            let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Migrate(migrating), shape }))
         }
         ExtensionRequest::Rename(title) => {
-            let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refusal(&error))?;
+            let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Rename(renaming), shape }))
         }
         ExtensionRequest::Permissions { revoke } => {
-            let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
+            let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Permissions(asked), shape }))
         }
         ExtensionRequest::SetWorkingDirectory(directory) => {
             let asked = host.ask_to_set_working_directory(&place.0, directory).await;
-            let (pending, directory) = asked.map_err(|error| refusal(&error))?;
+            let (pending, directory) = asked.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall {
                 id,
                 what: TreeCall::SetWorkingDirectory(pending, directory),
@@ -288,7 +285,7 @@ impl PendingTreeCall {
             }
             TreeCall::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };
-        answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
+        answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refused(&error)))
     }
 }
 
@@ -347,112 +344,6 @@ fn said(prefill: Option<Prefill>, shape: MessageShape) -> (Option<String>, Vec<V
 
 fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
     items.iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
-}
-
-pub(super) fn refusal(error: &SessionRequestError) -> ErrorObject {
-    match error {
-        SessionRequestError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
-        SessionRequestError::Tree(error) => tree_error(error),
-        SessionRequestError::Migrate(error) => migrate_error(error),
-        SessionRequestError::Create(CreateError::Store(_))
-        | SessionRequestError::WorkingDirectory(_)
-        | SessionRequestError::DirectoryOfClient => ErrorObject::invalid_params(error.to_string()),
-        SessionRequestError::Create(_) | SessionRequestError::HostStopped(_) => {
-            ErrorObject::internal(error.to_string())
-        }
-    }
-}
-
-fn migrate_error(error: &MigrateError) -> ErrorObject {
-    let code = match error {
-        MigrateError::TurnRuns | MigrateError::Busy | MigrateError::Creating | MigrateError::Changed => {
-            error_code::TURN_IN_PROGRESS
-        }
-        MigrateError::NoFile(_) => error_code::NOT_FOUND,
-        MigrateError::Store(_) | MigrateError::OfClient => code::INVALID_PARAMS,
-        MigrateError::BeingCopied
-        | MigrateError::BeingChanged
-        | MigrateError::NotWritten
-        | MigrateError::NotCopied(_)
-        | MigrateError::Move(_)
-        | MigrateError::Inventory(_)
-        | MigrateError::SessionFile(_)
-        | MigrateError::Fs(_)
-        | MigrateError::Refused(_) => code::INTERNAL,
-    };
-    ErrorObject::new(code, error.to_string())
-}
-
-/// The error code for a session's refusal. Its message gives the reason.
-pub(super) fn refusal_code(refusal: &CommandError) -> i64 {
-    match refusal {
-        CommandError::Unavailable(_) => code::INTERNAL,
-        CommandError::Gone => error_code::SESSION_NOT_FOUND,
-        CommandError::Rejected(rejection) => match rejection {
-            Rejection::DuplicateChat(_) | Rejection::DuplicateTurn(_) | Rejection::DuplicatePart => {
-                error_code::ALREADY_EXISTS
-            }
-            Rejection::TurnInProgress(_) | Rejection::BeingCreated => error_code::TURN_IN_PROGRESS,
-            Rejection::NotPermitted => error_code::PERMISSION_DENIED,
-            // The request is well formed; the session cannot do it in its current state.
-            Rejection::CreationFailed(_)
-            | Rejection::TooManyChats
-            | Rejection::TooManyClients
-            | Rejection::TooManyRules
-            | Rejection::QueueFull
-            | Rejection::MainChat
-            | Rejection::NoConfig => code::INVALID_REQUEST,
-            Rejection::UnknownChat(_)
-            | Rejection::TurnNotActive(_)
-            | Rejection::EmptyId
-            | Rejection::EmptyMessage
-            | Rejection::InvalidAnswer { .. }
-            | Rejection::UnknownRequest(_)
-            | Rejection::AlreadyAnswered(_)
-            | Rejection::UnknownModel { .. }
-            | Rejection::UnknownPending(_)
-            | Rejection::OnlyUserMessages
-            | Rejection::UnknownPart(_)
-            | Rejection::PartClosed(_)
-            | Rejection::ToolCall { .. }
-            | Rejection::UnknownQuestion(_)
-            | Rejection::Unanswered(_)
-            | Rejection::UnknownOption(_) => code::INVALID_PARAMS,
-        },
-    }
-}
-
-/// The answer to a tree request that failed.
-pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
-    let code = match error {
-        TreeError::TurnRuns | TreeError::TurnBegan | TreeError::Busy | TreeError::WentOn => {
-            error_code::TURN_IN_PROGRESS
-        }
-        TreeError::Forbidden { .. } | TreeError::MustAsk => error_code::PERMISSION_DENIED,
-        TreeError::Refused(refusal) => refusal_code(refusal),
-        TreeError::TreeEdit(_)
-        | TreeError::Point(_)
-        | TreeError::Rows(_)
-        | TreeError::UnknownChat(_)
-        | TreeError::UnknownTurn(_)
-        | TreeError::NoModel { .. }
-        | TreeError::NothingToCompact
-        | TreeError::NothingToMerge { .. }
-        | TreeError::OnActiveBranch { .. } => code::INVALID_PARAMS,
-        TreeError::Aborted
-        | TreeError::Summary(_)
-        | TreeError::EmptySummary { .. }
-        | TreeError::HookFailed { .. }
-        | TreeError::NewLog(_)
-        | TreeError::Log(_)
-        | TreeError::Read(_)
-        | TreeError::Fs(_)
-        | TreeError::Append(_)
-        | TreeError::NotCopied(_)
-        | TreeError::Workspace(_)
-        | TreeError::Broken => code::INTERNAL,
-    };
-    ErrorObject::new(code, error.to_string())
 }
 
 fn parsed<T: FromStr<Err: ToString>>(text: Option<&str>) -> Result<Option<T>, ErrorObject> {

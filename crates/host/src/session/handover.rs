@@ -136,7 +136,7 @@ impl SessionTask {
         for command in [told, archived] {
             if let Err(reason) = self.accept(command, &Actor::Host, &mut out) {
                 self.send(out).await?;
-                return Ok(Err(MigrateError::Refused(reason.to_string())));
+                return Ok(Err(MigrateError::Refused(reason.into())));
             }
         }
         self.send(out).await?;

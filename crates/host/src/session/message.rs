@@ -13,7 +13,7 @@ use super::forks::ForkedChat;
 use super::handover::{HandoverAnswer, HandoverRequest};
 use super::log::LogSnapshot;
 use super::migration::{MigrateError, MigrateOutcome};
-use super::outbox::CommandError;
+use super::outbox::{ActionRefusal, CommandError};
 use super::persistence::StorageClientPresence;
 use super::spills::SessionSpills;
 use super::tree::{TreeAnswer, TreeError, TreeOutcome, TreeRequest};
@@ -102,7 +102,7 @@ pub(crate) enum ClientRequest {
 /// The outcome of an action that causes no event.
 #[derive(Debug)]
 pub(crate) enum DispatchOutcome {
-    Refused(String),
+    Refused(ActionRefusal),
     /// It is allowed, and changes nothing.
     NoChange,
 }

@@ -7,7 +7,7 @@ use grove_core::*;
 use grove_fs::copy::CopyError;
 use grove_fs::{FsError, SessionFs};
 
-use super::{SessionTask, TreeError};
+use super::{CommandError, SessionTask, TreeError};
 use crate::sequencer::HostStopped;
 use crate::store::store_move::{self, Move, MoveError, VerifiedCopy};
 use crate::store::stores::StoreError;
@@ -45,7 +45,7 @@ pub(crate) enum MigrateError {
     #[error("the session stays where it is: {0}")]
     Move(#[from] MoveError),
     #[error("the session stays where it is: {0}")]
-    Refused(String),
+    Refused(CommandError),
     #[error("the session stays where it is: {0}")]
     SessionFile(String),
     #[error("the session has changed since its files were listed: list them again")]
@@ -83,7 +83,7 @@ impl SessionTask {
         let moved = Command::ReportSession(SessionEvent::Moved(name.clone()));
         if let Err(reason) = self.attempt(moved, &Actor::Host, None).await? {
             give_up_copy(to.as_ref(), &self.tip.id).await;
-            return Ok(Err(MigrateError::Refused(reason.to_string())));
+            return Ok(Err(MigrateError::Refused(reason)));
         }
         // The journal has it: from here on this is the session, whatever happens.
         let former = self.logs.move_to(to);
@@ -120,7 +120,7 @@ impl SessionTask {
             return Err(MigrateError::Creating);
         }
         if self.stopping.is_some() {
-            return Err(MigrateError::Refused(HostStopped.to_string()));
+            return Err(MigrateError::Refused(HostStopped.into()));
         }
         Ok(())
     }

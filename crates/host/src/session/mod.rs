@@ -65,7 +65,8 @@ pub(crate) use self::message::{
     ClientAction, ClientRequest, DispatchOutcome, SessionContext, SessionHandle, SessionStart, ToSession,
 };
 pub(crate) use self::migration::{MigrateError, MigrateOutcome};
-pub(crate) use self::outbox::CommandError;
+pub(crate) use self::outbox::{ActionRefusal, CommandError};
+pub(crate) use self::pastes::PasteError;
 pub(crate) use self::persistence::StorageClientPresence;
 pub(crate) use self::settings::THINKING_SETTINGS;
 pub(crate) use self::tree::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest};
@@ -283,10 +284,10 @@ impl SessionTask {
         let who = Actor::Client(dispatch.origin.client.clone());
         let attempted = match dispatch.client_request {
             Ok(ClientRequest::Command(command)) => {
-                self.attempt(*command, &who, Some(dispatch.origin)).await?.map_err(|refusal| refusal.to_string())
+                self.attempt(*command, &who, Some(dispatch.origin)).await?.map_err(ActionRefusal::from)
             }
             Ok(ClientRequest::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
-            Err(reason) => Err(reason),
+            Err(reason) => Err(ActionRefusal::Invalid(reason)),
         };
         let reply = match attempted {
             Ok(CommandOutcome::Happened) => return Ok(()),
@@ -306,7 +307,7 @@ impl SessionTask {
         if let Command::AddChat { chat, .. } = &command
             && let Err(error) = self.make_room_for(chat).await
         {
-            return Ok(Err(CommandError::Unavailable(error.to_string())));
+            return Ok(Err(error.into()));
         }
         let changes_folder = matches!(command, Command::SetWorkingDirectory(_));
         let attempted = self.attempt(command, &Actor::Host, None).await?;

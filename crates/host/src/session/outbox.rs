@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use grove_agents::FrameCursor;
 use grove_core::*;
+use grove_fs::FsError;
 
 use super::active_folders::is_collision;
 use super::agents::RequestAnswer;
+use super::pastes::PasteError;
+use super::tree::TreeError;
 use super::{SessionTask, ToSession};
 use crate::host::Host;
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, Publication, WriteFailurePolicy};
@@ -35,21 +38,42 @@ pub(super) struct EndedTurn {
 }
 
 /// The reason why a session did not carry out a command.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// It might be possible later: the host stops, or cannot store it now.
+    #[error(transparent)]
+    HostStopped(#[from] HostStopped),
+    /// The journal or the session's storage client does not accept the change at the moment.
     #[error("{0}")]
-    Unavailable(String),
+    NotStored(String),
+    #[error(transparent)]
+    Paste(PasteError),
+    #[error(transparent)]
+    Fs(#[from] FsError),
     #[error("the session is gone")]
     Gone,
 }
 
-impl From<HostStopped> for CommandError {
-    fn from(stopped: HostStopped) -> Self {
-        CommandError::Unavailable(stopped.to_string())
+impl From<PasteError> for CommandError {
+    fn from(error: PasteError) -> Self {
+        match error {
+            PasteError::Rejected(rejection) => rejection.into(),
+            error => CommandError::Paste(error),
+        }
     }
+}
+
+/// The reason why a client's action is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ActionRefusal {
+    /// The action cannot be understood, or no client may send it.
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
 }
 
 /// The outcome of a command that is allowed.
@@ -105,14 +129,14 @@ impl SessionTask {
         }
         let is_refused = !matches!(command, Command::CancelTurn { .. });
         if let Some(reason) = self.persistence.refusal(&self.tip).filter(|_| is_refused) {
-            return Ok(Err(CommandError::Unavailable(reason)));
+            return Ok(Err(CommandError::NotStored(reason)));
         }
         if let Some(turn) = self.older_turn(&command).await {
             return Ok(Err(Rejection::DuplicateTurn(turn).into()));
         }
         let pastes = match self.store_pastes(&mut command, who).await {
             Ok(pastes) => pastes,
-            Err(error) => return Ok(Err(CommandError::Unavailable(error.to_string()))),
+            Err(error) => return Ok(Err(error.into())),
         };
         let before = self.tip.clone();
         let mut out = Outbox::default();
@@ -131,7 +155,7 @@ impl SessionTask {
             self.tip = before;
             self.note_active_folder();
             self.forget(pastes).await;
-            return Ok(Err(CommandError::Unavailable(reason)));
+            return Ok(Err(CommandError::NotStored(reason)));
         }
         Ok(Ok(CommandOutcome::Happened))
     }

@@ -404,3 +404,17 @@ async fn the_messages_of_a_fork_name_its_own_files_wherever_the_host_is_killed()
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_large_message_is_refused_with_the_code_of_a_small_one() {
+    let host = TestHost::start(config()).await;
+    let mut client = host.ahp("a").await;
+    client.ready_session(URI).await;
+    for (chat, text) in [("ahp-chat:/small", "go".to_owned()), ("ahp-chat:/large", long(2 * LIMIT))] {
+        let message = json!({"text": text, "origin": {"kind": "user"}, "model": {"id": "no-such-model"}});
+        let params = json!({"channel": URI, "chat": chat, "initialMessage": message});
+        let refused = client.ask("createChat", params).await.unwrap_err();
+        assert_eq!(refused.code, -32602, "{refused:?}");
+        assert!(refused.message.contains("has no model no-such-model"), "{refused:?}");
+    }
+}

@@ -7,10 +7,9 @@ use grove_wire::jsonrpc::ErrorObject;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::sessions::{ChannelTarget, refused};
+use super::sessions::ChannelTarget;
 use super::{Peer, no_session, not_found, shown};
-use crate::dialect::answer::{read_params, stopped};
-use crate::dialect::x_grove::tree_error;
+use crate::dialect::answer::{read_params, refused, stopped};
 use crate::sequencer::PublishedState;
 use crate::session::{SessionHandle, ToSession};
 
@@ -45,7 +44,7 @@ impl Peer {
             None => {
                 let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
                 let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
-                added.map_err(refused)?;
+                added.map_err(|error| refused(&error))?;
             }
             Some(source) => self.fork_chat(&session, chat.clone(), params.chat, source).await?,
         }
@@ -53,7 +52,7 @@ impl Peer {
             let turn = TurnId::from(format!("{chat}-first"));
             let start = Command::StartTurn { chat, turn, message, started_at: None };
             let started = self.host.carry_out(&session, start).await.map_err(stopped)?;
-            started.map_err(refused)?;
+            started.map_err(|error| refused(&error))?;
         }
         Ok(())
     }
@@ -89,7 +88,7 @@ impl Peer {
         let gone = || no_session(session.uri.as_str());
         let fork = ToSession::ForkChat { source, turn: turn.into(), chat, uri, kind, done };
         session.inbox.send(fork).await.map_err(|_| gone())?;
-        told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
+        told.await.map_err(|_| gone())?.map_err(|error| refused(&error))
     }
 
     /// The id for a new chat of this name in a session, if the name is free.
@@ -144,6 +143,6 @@ impl Peer {
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
         let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
-        removed.map_err(refused)
+        removed.map_err(|error| refused(&error))
     }
 }

@@ -14,7 +14,7 @@ use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 use crate::history::CONTINUE_FIRST;
 use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
-use crate::session::{ClientAction, ClientRequest, DispatchOutcome, ToSession};
+use crate::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome, ToSession};
 
 /// The largest unknown part of an action that is kept for the echo.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
@@ -40,7 +40,7 @@ impl Peer {
             ChannelTarget::Root => {
                 let reason =
                     client_request.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
-                let refused = ToSequencer::SendDirect(answer(DispatchOutcome::Refused(reason)));
+                let refused = ToSequencer::SendDirect(answer(DispatchOutcome::Refused(ActionRefusal::Invalid(reason))));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)
             }
             ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => {
@@ -59,7 +59,7 @@ impl Peer {
             Some(wanted) if self.host.is_history(&wanted).await => {
                 let origin = ActionOrigin { client, client_seq: params.client_seq, extra: None };
                 let refused = self.direct_reply(params.channel, params.action, origin)(DispatchOutcome::Refused(
-                    CONTINUE_FIRST.into(),
+                    ActionRefusal::Invalid(CONTINUE_FIRST.into()),
                 ));
                 self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)
             }
@@ -79,7 +79,7 @@ impl Peer {
             connection,
             frame: Box::new(move |seq| {
                 let reason = match reply {
-                    DispatchOutcome::Refused(reason) => Some(reason),
+                    DispatchOutcome::Refused(refusal) => Some(refusal.to_string()),
                     DispatchOutcome::NoChange => None,
                 };
                 ahp::encode::direct_reply(&channel, &action, seq, Some(origin.to_ahp()), reason).map(Arc::from)

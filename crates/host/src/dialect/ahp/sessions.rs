@@ -3,19 +3,18 @@
 use grove_core::*;
 use grove_wire::ahp::uri::{ChannelName, SessionName, SessionUris, Spelling};
 use grove_wire::ahp::{self, error_code, project};
-use grove_wire::jsonrpc::{self, ErrorObject, code};
+use grove_wire::jsonrpc::ErrorObject;
 use grove_wire::x_grove::history::HistoryMetadata;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Peer, no_session, shown};
-use crate::dialect::answer::{read_params, stopped};
+use crate::dialect::answer::{read_params, refused, stopped};
 use crate::dialect::history::unavailable;
-use crate::dialect::x_grove::refusal_code;
 use crate::history::{CONTINUE_FIRST, HistoryQuery};
-use crate::host::{CreateError, CreateSession, install_hint};
+use crate::host::{CreateSession, install_hint};
 use crate::sequencer::{PublishedState, ResolvedTarget, SubscriptionTarget};
-use crate::session::{CommandError, SessionHandle};
+use crate::session::SessionHandle;
 
 /// The default and the largest number of sessions in a list.
 const MAX_SESSIONS: usize = 10_000;
@@ -106,12 +105,12 @@ impl Peer {
             config: params.config,
             store: None,
         };
-        self.host.create_session(wanted).await.map_err(|error| create_error(&error))?;
+        self.host.create_session(wanted).await.map_err(|error| refused(&error))?;
         if let Some(client) = active_client
             && let Some(session) = self.host.session(&uri).await.map_err(stopped)?
         {
             let take_part = self.host.carry_out(&session, Command::SetActiveClient(client)).await;
-            take_part.map_err(stopped)?.map_err(refused)?;
+            take_part.map_err(stopped)?.map_err(|error| refused(&error))?;
         }
         Ok(())
     }
@@ -244,31 +243,4 @@ fn write_cursor((at, id): &ListPosition) -> String {
 fn read_cursor(cursor: &str) -> Result<ListPosition, ErrorObject> {
     let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
     place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is not a cursor of this list", shown(cursor))))
-}
-
-/// The answer to a request that a session refused.
-pub(super) fn refused(refusal: CommandError) -> ErrorObject {
-    ErrorObject::new(refusal_code(&refusal), refusal.to_string())
-}
-
-fn create_error(error: &CreateError) -> ErrorObject {
-    let code = match error {
-        CreateError::BadUri(_)
-        | CreateError::ReservedUri(_)
-        | CreateError::UnknownModel { .. }
-        | CreateError::Store(_)
-        | CreateError::WorkingDirectory(_)
-        | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
-        CreateError::UnknownAgent(_) => error_code::PROVIDER_NOT_FOUND,
-        CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_) | CreateError::Kept(_) => {
-            error_code::SESSION_ALREADY_EXISTS
-        }
-        CreateError::Folder(_)
-        | CreateError::Provider { .. }
-        | CreateError::BeingCopied(_)
-        | CreateError::IdGenerationError(_)
-        | CreateError::NotStored(_)
-        | CreateError::HostStopped(_) => code::INTERNAL,
-    };
-    ErrorObject::new(code, error.to_string())
 }

@@ -14,7 +14,7 @@ use crate::dialect::answer::{not_initialized, read_params, stopped};
 use crate::dialect::unnumbered;
 use crate::history::CONTINUE_FIRST;
 use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
-use crate::session::{self, ClientAction, ClientRequest, ToSession};
+use crate::session::{self, ActionRefusal, ClientAction, ClientRequest, ToSession};
 
 impl Peer {
     pub(in crate::dialect) async fn notified(
@@ -67,7 +67,7 @@ impl Peer {
                 connection,
                 frame: Box::new(move |server_seq| {
                     let rejection_reason = match reply {
-                        session::DispatchOutcome::Refused(reason) => Some(reason),
+                        session::DispatchOutcome::Refused(refusal) => Some(refusal.to_string()),
                         session::DispatchOutcome::NoChange => None,
                     };
                     let envelope =
@@ -81,7 +81,9 @@ impl Peer {
             (Some(uri), _) => {
                 let Some(session) = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)? else {
                     if self.host.is_history(&wanted(uri)).await {
-                        let refused = answer(session::DispatchOutcome::Refused(CONTINUE_FIRST.to_owned()));
+                        let refused = answer(session::DispatchOutcome::Refused(ActionRefusal::Invalid(
+                            CONTINUE_FIRST.to_owned(),
+                        )));
                         self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)?;
                     }
                     return Ok(());
@@ -96,7 +98,8 @@ impl Peer {
             }
             (None, Some(kind)) if kind.starts_with("root/") => {
                 let reason = command.err().unwrap_or_else(|| format!("only the host may dispatch {kind}"));
-                let refused = ToSequencer::SendDirect(answer(session::DispatchOutcome::Refused(reason)));
+                let refused =
+                    ToSequencer::SendDirect(answer(session::DispatchOutcome::Refused(ActionRefusal::Invalid(reason))));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)?;
             }
             (None, _) => return Err(ErrorObject::invalid_params("the action names no session")),

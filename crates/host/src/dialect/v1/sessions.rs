@@ -7,11 +7,11 @@ use grove_work::local_path;
 use serde_json::value::RawValue;
 
 use super::{Peer, no_session, wanted};
-use crate::dialect::answer::{read_params, stopped};
+use crate::dialect::answer::{read_params, refused, stopped};
 use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
 use crate::history::{CONTINUE_FIRST, HistoryQuery};
-use crate::host::{CreateError, CreateSession};
+use crate::host::CreateSession;
 use crate::sequencer::SubscriptionTarget;
 
 /// The default number of turns in an answer to `fetchTurns`.
@@ -35,28 +35,7 @@ impl Peer {
             config: None,
             store: None,
         };
-        self.host.create_session(wanted).await.map_err(|error| {
-            let code = match &error {
-                CreateError::BadUri(_)
-                | CreateError::ReservedUri(_)
-                | CreateError::UnknownModel { .. }
-                | CreateError::Store(_)
-                | CreateError::WorkingDirectory(_)
-                | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
-                CreateError::UnknownAgent(_) => error_code::PROVIDER_NOT_FOUND,
-                CreateError::Exists(_)
-                | CreateError::IdTaken { .. }
-                | CreateError::BeingImported(_)
-                | CreateError::Kept(_) => error_code::SESSION_EXISTS,
-                CreateError::Folder(_)
-                | CreateError::Provider { .. }
-                | CreateError::BeingCopied(_)
-                | CreateError::IdGenerationError(_)
-                | CreateError::NotStored(_)
-                | CreateError::HostStopped(_) => jsonrpc::code::INTERNAL,
-            };
-            ErrorObject::new(code, error.to_string())
-        })
+        self.host.create_session(wanted).await.map_err(|error| refused(&error))
     }
 
     pub(super) async fn dispose_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {

@@ -6,7 +6,7 @@ use grove_tree::{EntryNo, LogIndex};
 
 use super::{LogSnapshot, TreeError};
 use crate::sequencer::{ActionOrigin, HostStopped};
-use crate::session::{CommandError, CommandOutcome, SessionTask};
+use crate::session::{ActionRefusal, CommandError, CommandOutcome, SessionTask};
 use crate::store::session_file;
 
 impl SessionTask {
@@ -16,10 +16,10 @@ impl SessionTask {
         chat: &ChatId,
         turn: Option<TurnId>,
         origin: ActionOrigin,
-    ) -> Result<Result<CommandOutcome, String>, HostStopped> {
+    ) -> Result<Result<CommandOutcome, ActionRefusal>, HostStopped> {
         let state = self.tip.chat(chat);
         if let Some(active) = state.and_then(|chat| chat.active.as_deref()) {
-            return Ok(Err(Rejection::TurnInProgress(active.id.clone()).to_string()));
+            return Ok(Err(CommandError::from(Rejection::TurnInProgress(active.id.clone())).into()));
         }
         let newest = state.and_then(|chat| chat.turns.last()).map(|turn| &turn.id);
         if newest == turn.as_ref() {
@@ -41,12 +41,12 @@ impl SessionTask {
         };
         let (seen, behind) = match found {
             Ok(found) => found,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(error.into())),
         };
         Ok(match self.move_leaf_behind(chat, &seen, behind, origin).await? {
             Ok(true) => Ok(CommandOutcome::Happened),
             Ok(false) => Ok(CommandOutcome::NoChange),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         })
     }
 
