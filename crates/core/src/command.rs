@@ -10,9 +10,24 @@ use crate::permissions::PermissionsChange;
 use crate::state::*;
 use crate::turn::*;
 
-/// A command on a session.
+/// A command on a session, with its sender.
+///
+/// Each sender has commands of its own, so that a client cannot even ask for what only the host does:
+///
+/// ```compile_fail
+/// use grove_core::{Command, HostCommand};
+/// Command::Client("me".into(), HostCommand::StartQueued { chat: "main".into() });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
+    Client(ClientId, ClientCommand),
+    Host(HostCommand),
+    Agent(EventReport),
+}
+
+/// A command that a client may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientCommand {
     StartTurn {
         chat: ChatId,
         turn: TurnId,
@@ -82,20 +97,6 @@ pub enum Command {
         chat: ChatId,
         title: String,
     },
-    AddChat {
-        chat: ChatId,
-        uri: String,
-    },
-    /// Adds a chat that begins with these newest turns of another one.
-    ForkChat {
-        chat: ChatId,
-        uri: String,
-        origin: Arc<ChatOrigin>,
-        turns: Vec<Arc<Turn>>,
-        older: bool,
-    },
-    /// Removes a chat in which no turn runs.
-    RemoveChat(ChatId),
     SetActiveClient(ActiveClient),
     RemoveActiveClient(ClientId),
     ChangeConfig {
@@ -129,6 +130,28 @@ pub enum Command {
         chat: ChatId,
         draft: Option<Message>,
     },
+}
+
+/// A command that only the host gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostCommand {
+    /// A command that clients may send too, given by the host: for a request that it has checked itself, by a rule, or to
+    /// end something. The limits of a client do not apply.
+    AsClient(ClientCommand),
+    AddChat {
+        chat: ChatId,
+        uri: String,
+    },
+    /// Adds a chat that begins with these newest turns of another one.
+    ForkChat {
+        chat: ChatId,
+        uri: String,
+        origin: Arc<ChatOrigin>,
+        turns: Vec<Arc<Turn>>,
+        older: bool,
+    },
+    /// Removes a chat in which no turn runs.
+    RemoveChat(ChatId),
     /// Starts the oldest queued message if no turn runs.
     StartQueued {
         chat: ChatId,
@@ -159,31 +182,59 @@ pub enum Command {
         turn: TurnId,
         error: ErrorInfo,
     },
-    /// Reports an event in a chat, from an agent or the host.
-    Report {
-        chat: ChatId,
-        event: ChatEvent,
-    },
-    /// Reports an event of the session itself, from the host.
-    ReportSession(SessionEvent),
+    /// Reports an event that the host has seen happen.
+    Report(EventReport),
+}
+
+/// An event that an agent or the host has seen happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventReport {
+    Chat { chat: ChatId, event: ChatEvent },
+    Session(SessionEvent),
 }
 
 impl Command {
-    /// True if only agents and the host may send this.
-    pub(crate) fn is_host_only(&self) -> bool {
-        matches!(
-            self,
-            Command::Report { .. }
-                | Command::ReportSession(_)
-                | Command::StopTurn { .. }
-                | Command::StartQueued { .. }
-                | Command::TakeSteering { .. }
-                | Command::AddChat { .. }
-                | Command::ForkChat { .. }
-                | Command::RemoveChat(_)
-                | Command::MoveLeaf { .. }
-                | Command::AddEntries { .. }
-        )
+    /// The sender.
+    pub fn sender(&self) -> Actor {
+        match self {
+            Command::Client(client, _) => Actor::Client(client.clone()),
+            Command::Host(_) => Actor::Host,
+            Command::Agent(_) => Actor::Agent,
+        }
+    }
+
+    /// The command among those that clients may send, from any sender.
+    pub fn client_command(&self) -> Option<&ClientCommand> {
+        match self {
+            Command::Client(_, command) | Command::Host(HostCommand::AsClient(command)) => Some(command),
+            Command::Host(_) | Command::Agent(_) => None,
+        }
+    }
+
+    /// [`Command::client_command`], to be changed.
+    pub fn client_command_mut(&mut self) -> Option<&mut ClientCommand> {
+        match self {
+            Command::Client(_, command) | Command::Host(HostCommand::AsClient(command)) => Some(command),
+            Command::Host(_) | Command::Agent(_) => None,
+        }
+    }
+}
+
+impl From<HostCommand> for Command {
+    fn from(command: HostCommand) -> Self {
+        Command::Host(command)
+    }
+}
+
+impl From<ClientCommand> for HostCommand {
+    fn from(command: ClientCommand) -> Self {
+        HostCommand::AsClient(command)
+    }
+}
+
+impl From<EventReport> for HostCommand {
+    fn from(report: EventReport) -> Self {
+        HostCommand::Report(report)
     }
 }
 

@@ -9,8 +9,8 @@
 //! - **Events** ([`Event`]): the only way to change state. They are finer than any protocol's actions.
 //! - [`apply`]: applies one event to a state, in place. It is total (an event that does not fit changes nothing), and a
 //!   delta costs the same however long the chat is.
-//! - [`validate()`]: takes a [`Command`] of an [`Actor`] and returns either the resulting events or a [`Rejection`] in
-//!   words for a person. [`advance`] does both steps on one session.
+//! - [`validate()`]: takes a [`Command`] of a client, the host or an agent, and returns either the resulting events or a
+//!   [`Rejection`] in words for a person. [`advance`] does both steps on one session.
 //! - [`mirror`]: the events that update a session's catalogue from its chats.
 //!
 //! # Limits
@@ -33,18 +33,18 @@
 //!     store: StoreName::default(),
 //! };
 //! let mut session = Session::new(&new, Timestamp(1));
-//! let say_hello = Command::StartTurn {
+//! let say_hello = ClientCommand::StartTurn {
 //!     chat: Session::MAIN_CHAT.into(),
 //!     turn: "t1".into(),
 //!     message: Message::user("hello"),
 //!     started_at: None,
 //! };
-//! let who = Actor::Client("me".into());
-//! let batch = advance(&mut session, None, say_hello.clone(), &who, Timestamp(2)).unwrap();
+//! let say_hello = Command::Client("me".into(), say_hello);
+//! let batch = advance(&mut session, None, say_hello.clone(), Timestamp(2)).unwrap();
 //! assert_eq!(session.main_chat().unwrap().status(), ChatStatus::InProgress);
 //! assert_eq!(batch.events.len(), 4, "the turn, the session's title, the unread flag, and the chat's row");
 //!
-//! let refused = advance(&mut session, None, say_hello, &who, Timestamp(3)).unwrap_err();
+//! let refused = advance(&mut session, None, say_hello, Timestamp(3)).unwrap_err();
 //! assert_eq!(refused.to_string(), "turn t1 is still in progress: wait for its end or cancel it");
 //! ```
 

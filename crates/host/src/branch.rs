@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_core::{ChatId, Command, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
+use grove_core::{ChatId, ClientCommand, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use grove_wire::x_grove::PermissionsResult;
 use grove_work::{FileError, file_uri, local_path};
@@ -210,8 +210,8 @@ impl Host {
         let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let (done, reply) = oneshot::channel();
-        let rename = Command::RenameChat { chat: chat.clone(), title };
-        session.inbox.send(ToSession::Do(rename, done)).await.map_err(|_| gone())?;
+        let rename = ClientCommand::RenameChat { chat: chat.clone(), title };
+        session.inbox.send(ToSession::Do(rename.into(), done)).await.map_err(|_| gone())?;
         Ok(PendingCommand { session: uri.clone(), reply })
     }
 
@@ -234,8 +234,8 @@ impl Host {
         }
         let directory = file_uri(&path);
         let (done, reply) = oneshot::channel();
-        let set = Command::SetWorkingDirectory(directory.clone());
-        session.inbox.send(ToSession::Do(set, done)).await.map_err(|_| gone())?;
+        let set = ClientCommand::SetWorkingDirectory(directory.clone());
+        session.inbox.send(ToSession::Do(set.into(), done)).await.map_err(|_| gone())?;
         Ok((PendingCommand { session: uri.clone(), reply }, directory))
     }
 
@@ -250,8 +250,8 @@ impl Host {
         let mut revoked = None;
         if revoke {
             let (done, reply) = oneshot::channel();
-            let change = Command::ChangePermissions(PermissionsChange::Revoke);
-            session.inbox.send(ToSession::Do(change, done)).await.map_err(|_| gone())?;
+            let change = ClientCommand::ChangePermissions(PermissionsChange::Revoke);
+            session.inbox.send(ToSession::Do(change.into(), done)).await.map_err(|_| gone())?;
             revoked = Some(reply);
         }
         Ok(PendingPermissionsRequest { session: uri.clone(), revoked })

@@ -57,11 +57,10 @@ pub struct EventBatch {
 pub fn advance(
     session: &mut Session,
     agent: Option<&AgentInfo>,
-    command: Command,
-    who: &Actor,
+    command: impl Into<Command>,
     now: Timestamp,
 ) -> Result<EventBatch, Rejection> {
-    advance_with(session, agent, QueuePolicy::Start, command, who, now)
+    advance_with(session, agent, QueuePolicy::Start, command.into(), now)
 }
 
 /// [`advance`] with a choice of what happens to queued messages when a turn ends.
@@ -70,10 +69,9 @@ pub fn advance_with(
     agent: Option<&AgentInfo>,
     queue: QueuePolicy,
     command: Command,
-    who: &Actor,
     now: Timestamp,
 ) -> Result<EventBatch, Rejection> {
-    let mut batch = validate(ValidationContext { session, agent, queue }, command, who, now)?;
+    let mut batch = validate(ValidationContext { session, agent, queue }, command, now)?;
     let (mut mirrored, mut unread) = (false, false);
     for event in &batch.events {
         session.apply(event);
@@ -98,61 +96,88 @@ pub fn advance_with(
 }
 
 /// Checks a command against the tip and returns its events.
-pub fn validate(
-    tip: ValidationContext<'_>,
-    command: Command,
-    who: &Actor,
-    now: Timestamp,
-) -> Result<EventBatch, Rejection> {
-    if matches!(who, Actor::Client(_)) && command.is_host_only() {
-        return Err(Rejection::NotPermitted);
-    }
-    let mut out = BatchBuilder::new(tip, who, now);
+pub fn validate(tip: ValidationContext<'_>, command: Command, now: Timestamp) -> Result<EventBatch, Rejection> {
+    let who = command.sender();
+    let mut out = BatchBuilder::new(tip, &who, now);
     match command {
-        Command::StartTurn { chat, turn, message, started_at } => out.start_turn(&chat, turn, message, started_at),
-        Command::CancelTurn { chat, turn } => out.cancel_turn(&chat, turn),
-        Command::StopTurn { chat, turn, error } => out.stop_turn(&chat, turn, error),
-        Command::StartQueued { chat } => out.start_oldest_queued(&chat),
-        Command::TakeSteering { chat } => out.take_steering(&chat),
-        Command::ResolvePermission { chat, turn, question, verdict } => {
-            out.resolve_permission(&chat, turn, &question, verdict)
-        }
-        Command::ConfirmResult { chat, turn, call, decision } => out.confirm_result(&chat, turn, call, decision),
-        Command::CompleteClientCall { chat, turn, call, result, ask } => {
-            out.complete_client_call(&chat, turn, call, result, ask)
-        }
-        Command::ReportClientOutput { chat, turn, call, output } => out.report_client_output(&chat, turn, call, output),
-        Command::AnswerInput { chat, request, outcome, answers } => out.answer_input(&chat, request, outcome, answers),
-        Command::DraftAnswer { chat, request, question, answer } => out.draft_answer(&chat, request, question, answer),
-        Command::ChangeModel(model) => out.change_model(model),
-        Command::ChangeTitle(title) => out.change_title(&title),
-        Command::SetRead(read) => out.set_read(read),
-        Command::SetArchived(archived) => out.set_archived(archived),
-        Command::SetChatRead { chat, read } => out.set_chat_read(&chat, read),
-        Command::SetChatArchived { chat, archived } => out.set_chat_archived(&chat, archived),
-        Command::RenameChat { chat, title } => out.rename_chat(&chat, &title),
-        Command::AddChat { chat, uri } => out.add_chat(chat, uri),
-        Command::ForkChat { chat, uri, origin, turns, older } => out.fork_chat(chat, uri, origin, turns, older),
-        Command::RemoveChat(chat) => out.remove_chat(chat),
-        Command::MoveLeaf { chat, turns, older, entries, settings } => {
-            out.move_leaf(&chat, turns, older, entries, settings)
-        }
-        Command::AddEntries { chat, entries, resets_agent } => out.add_entries(&chat, entries, resets_agent),
-        Command::SetActiveClient(client) => out.set_active_client(client),
-        Command::RemoveActiveClient(client) => out.remove_active_client(client),
-        Command::ChangeConfig { values, replace } => out.change_config(values, replace),
-        Command::ChangePermissions(change) => out.change_permissions(change),
-        Command::SetWorkingDirectory(directory) => out.set_working_directory(directory),
-        Command::SetSteering { chat, message } => out.set_steering(&chat, message),
-        Command::RemoveSteering { chat, id } => out.remove_steering(&chat, id),
-        Command::Enqueue { chat, message } => out.enqueue(&chat, message),
-        Command::Dequeue { chat, id } => out.dequeue(&chat, id),
-        Command::ReorderQueue { chat, order } => out.reorder_queue(&chat, order),
-        Command::SetDraft { chat, draft } => out.set_draft(&chat, draft),
-        Command::Report { chat, event } => out.report(&chat, event),
-        Command::ReportSession(event) => out.report_session(event),
+        Command::Client(_, command) => out.client(command),
+        Command::Host(command) => out.host(command),
+        Command::Agent(report) => out.report(report),
     }?;
     Ok(EventBatch { events: out.events })
+}
+
+impl BatchBuilder<'_> {
+    fn client(&mut self, command: ClientCommand) -> Result<(), Rejection> {
+        match command {
+            ClientCommand::StartTurn { chat, turn, message, started_at } => {
+                self.start_turn(&chat, turn, message, started_at)
+            }
+            ClientCommand::CancelTurn { chat, turn } => self.cancel_turn(&chat, turn),
+            ClientCommand::ResolvePermission { chat, turn, question, verdict } => {
+                self.resolve_permission(&chat, turn, &question, verdict)
+            }
+            ClientCommand::ConfirmResult { chat, turn, call, decision } => {
+                self.confirm_result(&chat, turn, call, decision)
+            }
+            ClientCommand::CompleteClientCall { chat, turn, call, result, ask } => {
+                self.complete_client_call(&chat, turn, call, result, ask)
+            }
+            ClientCommand::ReportClientOutput { chat, turn, call, output } => {
+                self.report_client_output(&chat, turn, call, output)
+            }
+            ClientCommand::AnswerInput { chat, request, outcome, answers } => {
+                self.answer_input(&chat, request, outcome, answers)
+            }
+            ClientCommand::DraftAnswer { chat, request, question, answer } => {
+                self.draft_answer(&chat, request, question, answer)
+            }
+            ClientCommand::ChangeModel(model) => self.change_model(model),
+            ClientCommand::ChangeTitle(title) => self.change_title(&title),
+            ClientCommand::SetRead(read) => self.set_read(read),
+            ClientCommand::SetArchived(archived) => self.set_archived(archived),
+            ClientCommand::SetChatRead { chat, read } => self.set_chat_read(&chat, read),
+            ClientCommand::SetChatArchived { chat, archived } => self.set_chat_archived(&chat, archived),
+            ClientCommand::RenameChat { chat, title } => self.rename_chat(&chat, &title),
+            ClientCommand::SetActiveClient(client) => self.set_active_client(client),
+            ClientCommand::RemoveActiveClient(client) => self.remove_active_client(client),
+            ClientCommand::ChangeConfig { values, replace } => self.change_config(values, replace),
+            ClientCommand::ChangePermissions(change) => self.change_permissions(change),
+            ClientCommand::SetWorkingDirectory(directory) => self.set_working_directory(directory),
+            ClientCommand::SetSteering { chat, message } => self.set_steering(&chat, message),
+            ClientCommand::RemoveSteering { chat, id } => self.remove_steering(&chat, id),
+            ClientCommand::Enqueue { chat, message } => self.enqueue(&chat, message),
+            ClientCommand::Dequeue { chat, id } => self.dequeue(&chat, id),
+            ClientCommand::ReorderQueue { chat, order } => self.reorder_queue(&chat, order),
+            ClientCommand::SetDraft { chat, draft } => self.set_draft(&chat, draft),
+        }
+    }
+
+    fn host(&mut self, command: HostCommand) -> Result<(), Rejection> {
+        match command {
+            HostCommand::AsClient(command) => self.client(command),
+            HostCommand::Report(report) => self.report(report),
+            HostCommand::StopTurn { chat, turn, error } => self.stop_turn(&chat, turn, error),
+            HostCommand::StartQueued { chat } => self.start_oldest_queued(&chat),
+            HostCommand::TakeSteering { chat } => self.take_steering(&chat),
+            HostCommand::AddChat { chat, uri } => self.add_chat(chat, uri),
+            HostCommand::ForkChat { chat, uri, origin, turns, older } => {
+                self.fork_chat(chat, uri, origin, turns, older)
+            }
+            HostCommand::RemoveChat(chat) => self.remove_chat(chat),
+            HostCommand::MoveLeaf { chat, turns, older, entries, settings } => {
+                self.move_leaf(&chat, turns, older, entries, settings)
+            }
+            HostCommand::AddEntries { chat, entries, resets_agent } => self.add_entries(&chat, entries, resets_agent),
+        }
+    }
+
+    fn report(&mut self, report: EventReport) -> Result<(), Rejection> {
+        match report {
+            EventReport::Chat { chat, event } => self.report_chat(&chat, event),
+            EventReport::Session(event) => self.report_session(event),
+        }
+    }
 }
 
 /// The title from a session's first turn, if it has none yet.

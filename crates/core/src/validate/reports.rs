@@ -11,7 +11,7 @@ use crate::turn::*;
 
 impl BatchBuilder<'_> {
     /// An event of a chat, from an agent or the host.
-    pub(super) fn report(&mut self, chat: &ChatId, event: ChatEvent) -> Result<(), Rejection> {
+    pub(super) fn report_chat(&mut self, chat: &ChatId, event: ChatEvent) -> Result<(), Rejection> {
         let (state, active) = match (event.turn(), &event) {
             (Some(turn), _) => self.running(chat, turn)?,
             // Events that concern the chat, whether or not a turn runs.

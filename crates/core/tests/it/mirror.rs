@@ -188,10 +188,10 @@ fn questions_of_two_chats_may_have_one_name() {
     let side = ChatId::from("side");
     let turn = TurnId::from("t2");
     let message = Message::user("go");
-    scene.act(Command::StartTurn { chat: side.clone(), turn: turn.clone(), message, started_at: None }).unwrap();
+    scene.act(ClientCommand::StartTurn { chat: side.clone(), turn: turn.clone(), message, started_at: None }).unwrap();
     let request = Box::new(scene.input("q1").clone());
     let event = ChatEvent::InputRequested { turn, request };
-    scene.by(&Actor::Agent, Command::Report { chat: side.clone(), event }).unwrap();
+    scene.by(Command::Agent(EventReport::Chat { chat: side.clone(), event })).unwrap();
     assert_eq!(scene.session.input_needed.len(), 2);
     scene.act(decline("q1")).unwrap();
     assert!(matches!(&scene.session.input_needed[..], [left] if left.is(&side, &"q1".into())));
@@ -200,8 +200,8 @@ fn questions_of_two_chats_may_have_one_name() {
 #[test]
 fn whatever_makes_a_chat_unread_makes_its_session_unread() {
     let unread = SessionEvent::ReadChanged(false);
-    let read_chat = |read| Command::SetChatRead { chat: main(), read };
-    let read = || Scene::in_turn().after(Command::SetRead(true));
+    let read_chat = |read| ClientCommand::SetChatRead { chat: main(), read };
+    let read = || Scene::in_turn().after(ClientCommand::SetRead(true));
     let tells = |changes: Vec<Change>| session_events(&changes).contains(&unread);
     assert!(tells(read().report(asked("q1")).unwrap()), "even where the chat was unread before");
     assert!(tells(read().after(read_chat(true)).act(read_chat(false)).unwrap()));
@@ -216,8 +216,8 @@ fn the_row_has_a_chats_flags() {
     let mut scene = Scene::in_turn();
     let ChatRow { is_read, is_archived, .. } = scene.session.catalogue[0];
     assert_eq!((is_read, is_archived), (false, false));
-    scene.act(Command::SetChatRead { chat: main(), read: true }).unwrap();
-    scene.act(Command::SetChatArchived { chat: main(), archived: true }).unwrap();
+    scene.act(ClientCommand::SetChatRead { chat: main(), read: true }).unwrap();
+    scene.act(ClientCommand::SetChatArchived { chat: main(), archived: true }).unwrap();
     let ChatRow { is_read, is_archived, .. } = scene.session.catalogue[0];
     assert_eq!((is_read, is_archived), (true, true));
     assert!(!scene.session.is_read && !scene.session.is_archived, "the session's own are a person's own doing");
@@ -226,7 +226,7 @@ fn the_row_has_a_chats_flags() {
 #[test]
 fn a_chat_that_is_renamed_has_its_name_in_its_row_and_the_session_keeps_its_own() {
     let mut scene = Scene::ready().after_command_of_host(add_chat("side"));
-    let rename = |title: &str| Command::RenameChat { chat: "side".into(), title: title.into() };
+    let rename = |title: &str| ClientCommand::RenameChat { chat: "side".into(), title: title.into() };
     let changes = scene.act(rename("Beside")).unwrap();
     assert_eq!(changes[0], Change::Chat("s1".into(), "side".into(), ChatEvent::ChatTitleChanged("Beside".into())));
     assert!(matches!(&changes[1], Change::Session(_, SessionEvent::ChatRowChanged(row)) if row.title == "Beside"));

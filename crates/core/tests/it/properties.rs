@@ -24,9 +24,9 @@ fn run(steps: &[u64], mut look: impl FnMut(Step<'_>) -> Result<(), TestCaseError
     let agent = random::agent();
     let mut session = Session::new(&random::new_session(), Timestamp(1));
     for (number, step) in steps.iter().enumerate() {
-        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        let command = random::command(&session, &mut Dice::new(*step));
         let before = session.clone();
-        let outcome = advance(&mut session, Some(&agent), command.clone(), &who, Timestamp(number as u64 + 2));
+        let outcome = advance(&mut session, Some(&agent), command.clone(), Timestamp(number as u64 + 2));
         look(Step { command: &command, before: &before, after: &session, outcome: &outcome })?;
     }
     Ok(())
@@ -115,8 +115,8 @@ proptest! {
         run(&steps, |Step { command, before, after, .. }| {
             let failed = matches!(after.lifecycle, Lifecycle::CreationFailed(_));
             let may_wait = |id: &ChatId| match command {
-                Command::StopTurn { .. } => true,
-                Command::StartQueued { chat } if chat == id => false,
+                Command::Host(HostCommand::StopTurn { .. }) => true,
+                Command::Host(HostCommand::StartQueued { chat }) if chat == id => false,
                 _ => before.chat(id).is_some_and(held),
             };
             for chat in &after.chats {
@@ -130,11 +130,17 @@ proptest! {
     fn a_command_that_changes_nothing_makes_nothing_happen(steps in steps(200)) {
         run(&steps, |Step { command, before, after, outcome }| {
             // An agent may repeat the current state, and a model that is chosen again is announced as chosen.
-            let told = matches!(
-                command,
-                Command::Report { .. } | Command::ReportSession(_) | Command::ChangeModel(_)
-                    | Command::ReportClientOutput { .. } | Command::ReorderQueue { .. }
-            );
+            let told = match command {
+                Command::Agent(_) | Command::Host(HostCommand::Report(_)) => true,
+                Command::Host(_) | Command::Client(..) => matches!(
+                    command.client_command(),
+                    Some(
+                        ClientCommand::ChangeModel(_)
+                            | ClientCommand::ReportClientOutput { .. }
+                            | ClientCommand::ReorderQueue { .. }
+                    )
+                ),
+            };
             if before == after && !told {
                 prop_assert!(outcome.as_ref().map_or(true, |batch| batch.events.is_empty()), "{:?}", outcome);
             }
@@ -182,15 +188,15 @@ proptest! {
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         let chat = ChatId::from(Session::MAIN_CHAT);
         let turn = TurnId::from("t1");
-        let mut act = |command, who: Actor| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
+        let mut act = |command: Command| advance(&mut session, None, command, Timestamp(2)).unwrap();
         let message = Message::user("go");
-        let start = Command::StartTurn { chat: chat.clone(), turn: turn.clone(), message, started_at: None };
-        act(start, Actor::Client("c".into()));
+        let start = ClientCommand::StartTurn { chat: chat.clone(), turn: turn.clone(), message, started_at: None };
+        act(Command::Client("c".into(), start));
         let text = Part::Text(TextPart { id: "text".into(), content: String::new(), delivery: Delivery::Streamed });
         let thought = Part::Reasoning { id: "thought".into(), content: String::new() };
         for part in [text, thought] {
             let event = ChatEvent::PartAdded { turn: turn.clone(), part };
-            act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
+            act(Command::Agent(EventReport::Chat { chat: chat.clone(), event }));
         }
         let (mut said, mut thought) = (String::new(), String::new());
         for (content, aloud) in deltas {
@@ -200,10 +206,10 @@ proptest! {
                 true => ChatEvent::TextDelta { turn, part: "text".into(), content },
                 false => ChatEvent::ReasoningDelta { turn, part: "thought".into(), content },
             };
-            act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
+            act(Command::Agent(EventReport::Chat { chat: chat.clone(), event }));
         }
         let end = ChatEvent::TurnCompleted { turn, duration: None };
-        act(Command::Report { chat: chat.clone(), event: end }, Actor::Agent);
+        act(Command::Agent(EventReport::Chat { chat: chat.clone(), event: end }));
         let parts = &session.main_chat().unwrap().turns[0].parts;
         prop_assert_eq!(&parts[0], &Part::Text(TextPart {
             id: "text".into(), content: said, delivery: Delivery::Streamed,

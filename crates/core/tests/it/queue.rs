@@ -57,7 +57,7 @@ fn a_message_of_a_busy_chat_waits() {
 #[test]
 fn a_message_sent_again_under_its_id_replaces_the_waiting_one_in_its_place() {
     let mut scene = with_two_waiting();
-    scene.act(Command::Enqueue { chat: main(), message: pending("p1", "rather this") }).unwrap();
+    scene.act(ClientCommand::Enqueue { chat: main(), message: pending("p1", "rather this") }).unwrap();
     assert_eq!(scene.waiting(), ["p1", "p2"]);
     scene.report(ended()).unwrap();
     assert_eq!(scene.active().message.text, "rather this");
@@ -75,9 +75,9 @@ fn a_full_queue_still_takes_a_new_text_for_a_message_that_waits() {
 #[test]
 fn a_new_order_decides_what_comes_next_and_those_it_leaves_out_stay_behind() {
     let mut scene = with_two_waiting().after(enqueue("p3"));
-    scene.act(Command::ReorderQueue { chat: main(), order: vec!["p3".into()] }).unwrap();
+    scene.act(ClientCommand::ReorderQueue { chat: main(), order: vec!["p3".into()] }).unwrap();
     assert_eq!(scene.waiting(), ["p3", "p1", "p2"]);
-    scene.act(Command::Dequeue { chat: main(), id: "p3".into() }).unwrap();
+    scene.act(ClientCommand::Dequeue { chat: main(), id: "p3".into() }).unwrap();
     scene.report(ended()).unwrap();
     assert_eq!(scene.active().id, "p1".into());
 }
@@ -100,22 +100,22 @@ fn in_a_session_whose_creation_failed_nothing_that_waits_becomes_a_turn() {
     assert_eq!(scene.host(start_queued()), Ok(vec![]));
     assert!(scene.chat().active.is_none());
     assert_eq!(scene.waiting(), ["p1"], "a person can still read it and take it away");
-    scene.act(Command::Dequeue { chat: main(), id: "p1".into() }).unwrap();
+    scene.act(ClientCommand::Dequeue { chat: main(), id: "p1".into() }).unwrap();
 }
 
 #[test]
 fn steering_is_one_message_and_drafts_are_kept() {
     let mut scene = Scene::in_turn();
     for text in ["left", "right"] {
-        scene.act(Command::SetSteering { chat: main(), message: pending(text, text) }).unwrap();
+        scene.act(ClientCommand::SetSteering { chat: main(), message: pending(text, text) }).unwrap();
     }
     assert_eq!(scene.chat().steering, Some(pending("right", "right")));
-    scene.act(Command::RemoveSteering { chat: main(), id: "right".into() }).unwrap();
+    scene.act(ClientCommand::RemoveSteering { chat: main(), id: "right".into() }).unwrap();
     assert_eq!(scene.chat().steering, None);
 
-    scene.act(Command::SetDraft { chat: main(), draft: Some(Message::user("half")) }).unwrap();
+    scene.act(ClientCommand::SetDraft { chat: main(), draft: Some(Message::user("half")) }).unwrap();
     assert_eq!(scene.chat().draft, Some(Message::user("half")));
-    scene.act(Command::SetDraft { chat: main(), draft: None }).unwrap();
+    scene.act(ClientCommand::SetDraft { chat: main(), draft: None }).unwrap();
     assert_eq!(scene.chat().draft, None);
 }
 
@@ -141,7 +141,7 @@ fn a_message_that_came_too_late_for_its_turn_goes_before_the_queue() {
 #[test]
 fn a_message_that_its_turn_took_up_does_not_become_another() {
     let mut scene = with_two_waiting().after(steer("p3"));
-    scene.host(Command::TakeSteering { chat: main() }).unwrap();
+    scene.host(HostCommand::TakeSteering { chat: main() }).unwrap();
     assert_eq!(scene.chat().steering, None);
     scene.report(ended()).unwrap();
     assert_eq!(scene.active().id, "p1".into());

@@ -40,12 +40,12 @@ impl Scene {
         events.into_iter().fold(Self::in_turn(), Self::after_report)
     }
 
-    pub(crate) fn after(mut self, command: Command) -> Self {
+    pub(crate) fn after(mut self, command: ClientCommand) -> Self {
         self.act(command).unwrap();
         self
     }
 
-    pub(crate) fn after_command_of_host(mut self, command: Command) -> Self {
+    pub(crate) fn after_command_of_host(mut self, command: impl Into<HostCommand>) -> Self {
         self.host(command).unwrap();
         self
     }
@@ -56,28 +56,28 @@ impl Scene {
     }
 
     pub(crate) fn after_host(mut self, event: SessionEvent) -> Self {
-        self.by(&Actor::Host, Command::ReportSession(event)).unwrap();
+        self.host(EventReport::Session(event)).unwrap();
         self
     }
 
     /// Sends a client's command.
-    pub(crate) fn act(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
-        self.by(&client(), command)
+    pub(crate) fn act(&mut self, command: ClientCommand) -> Result<Vec<Change>, Rejection> {
+        self.by(Command::Client(client(), command))
     }
 
     /// Sends a host's command.
-    pub(crate) fn host(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
-        self.by(&Actor::Host, command)
+    pub(crate) fn host(&mut self, command: impl Into<HostCommand>) -> Result<Vec<Change>, Rejection> {
+        self.by(Command::Host(command.into()))
     }
 
     /// Sends an agent's report.
     pub(crate) fn report(&mut self, event: ChatEvent) -> Result<Vec<Change>, Rejection> {
-        self.by(&Actor::Agent, Command::Report { chat: main(), event })
+        self.by(Command::Agent(EventReport::Chat { chat: main(), event }))
     }
 
-    pub(crate) fn by(&mut self, who: &Actor, command: Command) -> Result<Vec<Change>, Rejection> {
+    pub(crate) fn by(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
         self.now += 1;
-        let batch = advance(&mut self.session, Some(&self.agent), command, who, Timestamp(self.now))?;
+        let batch = advance(&mut self.session, Some(&self.agent), command, Timestamp(self.now))?;
         assert!(batch.events.iter().all(|event| event.at == Timestamp(self.now)), "events bear the command's time");
         Ok(batch.events.into_iter().map(|event| event.change).collect())
     }
@@ -129,8 +129,8 @@ pub(crate) fn session_events(changes: &[Change]) -> Vec<SessionEvent> {
     changes.iter().filter_map(own).collect()
 }
 
-pub(crate) fn client() -> Actor {
-    Actor::Client("client".into())
+pub(crate) fn client() -> ClientId {
+    "client".into()
 }
 
 pub(crate) fn main() -> ChatId {
@@ -141,38 +141,38 @@ pub(crate) fn turn() -> TurnId {
     TURN.into()
 }
 
-pub(crate) fn start(turn: &str) -> Command {
-    Command::StartTurn { chat: main(), turn: turn.into(), message: Message::user("go"), started_at: None }
+pub(crate) fn start(turn: &str) -> ClientCommand {
+    ClientCommand::StartTurn { chat: main(), turn: turn.into(), message: Message::user("go"), started_at: None }
 }
 
-pub(crate) fn cancel(turn: &str) -> Command {
-    Command::CancelTurn { chat: main(), turn: turn.into() }
+pub(crate) fn cancel(turn: &str) -> ClientCommand {
+    ClientCommand::CancelTurn { chat: main(), turn: turn.into() }
 }
 
-pub(crate) fn resolve(request: &str, decision: Decision) -> Command {
+pub(crate) fn resolve(request: &str, decision: Decision) -> ClientCommand {
     resolve_with(request, decision.into())
 }
 
-pub(crate) fn resolve_with(request: &str, verdict: Verdict) -> Command {
+pub(crate) fn resolve_with(request: &str, verdict: Verdict) -> ClientCommand {
     let question = PermissionTarget::Request(request.into());
-    Command::ResolvePermission { chat: main(), turn: turn(), question, verdict }
+    ClientCommand::ResolvePermission { chat: main(), turn: turn(), question, verdict }
 }
 
-pub(crate) fn resolve_about(call: &str, decision: Decision) -> Command {
+pub(crate) fn resolve_about(call: &str, decision: Decision) -> ClientCommand {
     let question = PermissionTarget::OfToolCall(call.into());
-    Command::ResolvePermission { chat: main(), turn: turn(), question, verdict: decision.into() }
+    ClientCommand::ResolvePermission { chat: main(), turn: turn(), question, verdict: decision.into() }
 }
 
-pub(crate) fn answer(request: &str, outcome: InputOutcome, answers: Answers) -> Command {
-    Command::AnswerInput { chat: main(), request: request.into(), outcome, answers }
+pub(crate) fn answer(request: &str, outcome: InputOutcome, answers: Answers) -> ClientCommand {
+    ClientCommand::AnswerInput { chat: main(), request: request.into(), outcome, answers }
 }
 
-pub(crate) fn decline(request: &str) -> Command {
+pub(crate) fn decline(request: &str) -> ClientCommand {
     answer(request, InputOutcome::Declined, Answers::new())
 }
 
-pub(crate) fn draft_answer(request: &str, question: &str, answer: Option<Answer>) -> Command {
-    Command::DraftAnswer { chat: main(), request: request.into(), question: question.into(), answer }
+pub(crate) fn draft_answer(request: &str, question: &str, answer: Option<Answer>) -> ClientCommand {
+    ClientCommand::DraftAnswer { chat: main(), request: request.into(), question: question.into(), answer }
 }
 
 /// The id of the only question of [`asked`].
@@ -187,41 +187,47 @@ pub(crate) fn draft(text: &str) -> Answer {
     Answer::Draft(AnswerValue::Text(text.into()))
 }
 
-pub(crate) fn confirm_result(call: &str, decision: Decision) -> Command {
-    Command::ConfirmResult { chat: main(), turn: turn(), call: call.into(), decision }
+pub(crate) fn confirm_result(call: &str, decision: Decision) -> ClientCommand {
+    ClientCommand::ConfirmResult { chat: main(), turn: turn(), call: call.into(), decision }
 }
 
-pub(crate) fn complete(call: &str, ask: bool) -> Command {
-    Command::CompleteClientCall { chat: main(), turn: turn(), call: call.into(), result: success(), ask }
+pub(crate) fn complete(call: &str, ask: bool) -> ClientCommand {
+    ClientCommand::CompleteClientCall { chat: main(), turn: turn(), call: call.into(), result: success(), ask }
 }
 
-pub(crate) fn report_output(call: &str, text: &str) -> Command {
-    Command::ReportClientOutput { chat: main(), turn: turn(), call: call.into(), output: output(text) }
+pub(crate) fn report_output(call: &str, text: &str) -> ClientCommand {
+    ClientCommand::ReportClientOutput { chat: main(), turn: turn(), call: call.into(), output: output(text) }
 }
 
 pub(crate) fn output(text: &str) -> ToolOutput {
     ToolOutput { text: text.into(), pieces: None, attached: Vec::new() }
 }
 
-pub(crate) fn stop() -> Command {
-    Command::StopTurn { chat: main(), turn: turn(), error: ErrorInfo::new("hostStopped", "the host stopped") }
+pub(crate) fn stop() -> HostCommand {
+    HostCommand::StopTurn { chat: main(), turn: turn(), error: ErrorInfo::new("hostStopped", "the host stopped") }
 }
 
-pub(crate) fn start_queued() -> Command {
-    Command::StartQueued { chat: main() }
+pub(crate) fn start_queued() -> HostCommand {
+    HostCommand::StartQueued { chat: main() }
 }
 
-pub(crate) fn steer(id: &str) -> Command {
-    Command::SetSteering { chat: main(), message: pending(id, id) }
+pub(crate) fn steer(id: &str) -> ClientCommand {
+    ClientCommand::SetSteering { chat: main(), message: pending(id, id) }
 }
 
-pub(crate) fn add_chat(id: &str) -> Command {
-    Command::AddChat { chat: id.into(), uri: format!("scripted:/s1/{id}") }
+pub(crate) fn add_chat(id: &str) -> HostCommand {
+    HostCommand::AddChat { chat: id.into(), uri: format!("scripted:/s1/{id}") }
 }
 
 /// A chat that begins with the main chat's turns.
-pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> Command {
-    Command::ForkChat { chat: id.into(), uri: format!("scripted:/s1/{id}"), origin: origin(kind), turns, older: true }
+pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> HostCommand {
+    HostCommand::ForkChat {
+        chat: id.into(),
+        uri: format!("scripted:/s1/{id}"),
+        origin: origin(kind),
+        turns,
+        older: true,
+    }
 }
 
 pub(crate) fn origin(kind: OriginKind) -> Arc<ChatOrigin> {
@@ -252,8 +258,8 @@ pub(crate) fn pending(id: &str, text: &str) -> PendingMessage {
     PendingMessage { id: id.into(), message: Message::user(text) }
 }
 
-pub(crate) fn enqueue(id: &str) -> Command {
-    Command::Enqueue { chat: main(), message: pending(id, id) }
+pub(crate) fn enqueue(id: &str) -> ClientCommand {
+    ClientCommand::Enqueue { chat: main(), message: pending(id, id) }
 }
 
 pub(crate) fn new_call(id: &str) -> NewToolCall {

@@ -238,7 +238,7 @@ impl CopilotPeer {
     pub(super) async fn carry_out(
         &self,
         session: &SessionRef,
-        command: grove_core::Command,
+        command: grove_core::ClientCommand,
     ) -> Result<(), CopilotError> {
         let task = self.task(session).await?;
         self.host().carry_out(&task, command).await?.map_err(CopilotError::Refused)

@@ -177,14 +177,14 @@ impl CopilotPeer {
         session: &SessionRef,
         change: PermissionsChange,
     ) -> Result<Success, CopilotError> {
-        self.carry_out(session, Command::ChangePermissions(change)).await?;
+        self.carry_out(session, ClientCommand::ChangePermissions(change)).await?;
         let answered = self.look(session, |session| {
             let policy = session.details.permissions.as_ref()?;
             let turn = session.main_chat()?.active.as_deref()?;
             let answered = super::turns::asked_permissions(turn).filter_map(|(_, request)| {
                 let verdict = Verdict::by_rule(policy.answer(request)?, request);
                 let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(request.id.clone()));
-                Some(Command::ResolvePermission { chat, turn: turn.id.clone(), question, verdict })
+                Some(ClientCommand::ResolvePermission { chat, turn: turn.id.clone(), question, verdict })
             });
             Some(answered.collect::<Vec<_>>())
         });

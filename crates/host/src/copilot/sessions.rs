@@ -108,7 +108,7 @@ impl CopilotPeer {
         if !tools.is_empty() {
             let display_name = params.client_name.or_else(|| Some("Copilot SDK".to_owned()));
             let client = ActiveClient { client: self.client().clone(), display_name, tools, extra: None };
-            self.carry_out(&session, Command::SetActiveClient(client)).await?;
+            self.carry_out(&session, ClientCommand::SetActiveClient(client)).await?;
         }
         if answers {
             self.ask_pending_requests(&session).await?;
@@ -209,7 +209,7 @@ impl CopilotPeer {
 
     pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
-        self.carry_out(&session, Command::ChangeTitle(params.name)).await
+        self.carry_out(&session, ClientCommand::ChangeTitle(params.name)).await
     }
 
     pub(super) async fn model(&self, params: SessionParams) -> Result<CurrentModel, CopilotError> {
@@ -231,7 +231,7 @@ impl CopilotPeer {
             return Err(CopilotError::Failed(format!("agent {agent} has no setting for the reasoning effort")));
         };
         let values = Extra::from_iter([(setting, wanted.into())]);
-        self.carry_out(session, Command::ChangeConfig { values, replace: false }).await
+        self.carry_out(session, ClientCommand::ChangeConfig { values, replace: false }).await
     }
 
     pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, CopilotError> {
@@ -257,7 +257,9 @@ impl CopilotPeer {
             )));
         }
         match model {
-            Some(model) if Some(&model) != now.as_ref() => self.carry_out(session, Command::ChangeModel(model)).await,
+            Some(model) if Some(&model) != now.as_ref() => {
+                self.carry_out(session, ClientCommand::ChangeModel(model)).await
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -274,7 +276,7 @@ impl CopilotPeer {
     pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
-        self.carry_out(&session, Command::ChangeConfig { values, replace: false }).await?;
+        self.carry_out(&session, ClientCommand::ChangeConfig { values, replace: false }).await?;
         Ok(SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None })
     }
 

@@ -22,9 +22,11 @@ impl CopilotPeer {
         };
         let pending = |message| PendingMessage { id: PendingId::from(message_id.as_str()), message };
         let command = match (self.look(&session, busy).await?, mode) {
-            (false, _) => Command::StartTurn { chat, turn: message_id.as_str().into(), message, started_at: None },
-            (true, Some(SendMode::Immediate)) => Command::SetSteering { chat, message: pending(message) },
-            (true, _) => Command::Enqueue { chat, message: pending(message) },
+            (false, _) => {
+                ClientCommand::StartTurn { chat, turn: message_id.as_str().into(), message, started_at: None }
+            }
+            (true, Some(SendMode::Immediate)) => ClientCommand::SetSteering { chat, message: pending(message) },
+            (true, _) => ClientCommand::Enqueue { chat, message: pending(message) },
         };
         self.carry_out(&session, command).await?;
         Ok(SendResult { message_id })
@@ -35,7 +37,7 @@ impl CopilotPeer {
         let session = self.find(&params.session_id).await?;
         let active = |session: &Session| Some(session.main_chat()?.active.as_deref()?.id.clone());
         if let Some(turn) = self.look(&session, active).await? {
-            let command = Command::CancelTurn { chat: Session::MAIN_CHAT.into(), turn };
+            let command = ClientCommand::CancelTurn { chat: Session::MAIN_CHAT.into(), turn };
             // It may have ended by itself meanwhile.
             match self.carry_out(&session, command).await {
                 Err(CopilotError::Refused(refusal)) => return Ok(Success::failed(refusal.to_string())),
@@ -58,7 +60,7 @@ impl CopilotPeer {
         let Some((turn, request)) = found.await? else { return Ok(Success::NO) };
         let verdict = decode::verdict(params.result, &request).map_err(CopilotError::Failed)?;
         let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(wanted));
-        self.answer_if_pending(&session, Command::ResolvePermission { chat, turn, question, verdict }).await
+        self.answer_if_pending(&session, ClientCommand::ResolvePermission { chat, turn, question, verdict }).await
     }
 
     pub(super) async fn pending_permissions(
@@ -89,7 +91,8 @@ impl CopilotPeer {
         });
         let Some((turn, name)) = found.await? else { return Ok(Success::NO) };
         let result = decode::tool_result(&name, params.result, params.error);
-        self.answer_if_pending(&session, Command::CompleteClientCall { chat, turn, call, result, ask: false }).await
+        self.answer_if_pending(&session, ClientCommand::CompleteClientCall { chat, turn, call, result, ask: false })
+            .await
     }
 
     pub(super) async fn answer_input(&self, params: HandleUserInputParams) -> Result<Success, CopilotError> {
@@ -154,7 +157,7 @@ impl CopilotPeer {
         request: &InputRequest,
         answers: Answers,
     ) -> Result<Success, CopilotError> {
-        let command = Command::AnswerInput {
+        let command = ClientCommand::AnswerInput {
             chat: Session::MAIN_CHAT.into(),
             request: request.id.clone(),
             outcome: InputOutcome::Accepted,
@@ -164,7 +167,7 @@ impl CopilotPeer {
     }
 
     /// Answers a request, unless another client has answered it meanwhile.
-    async fn answer_if_pending(&self, session: &SessionRef, command: Command) -> Result<Success, CopilotError> {
+    async fn answer_if_pending(&self, session: &SessionRef, command: ClientCommand) -> Result<Success, CopilotError> {
         match self.carry_out(session, command).await {
             Ok(()) => Ok(Success::YES),
             Err(CopilotError::Refused(refusal)) => {

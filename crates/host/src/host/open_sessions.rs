@@ -105,12 +105,12 @@ impl Host {
     pub(crate) async fn carry_out(
         &self,
         session: &SessionHandle,
-        command: Command,
+        command: impl Into<HostCommand>,
     ) -> Result<Result<(), CommandError>, HostStopped> {
         let (done, told) = oneshot::channel();
         // A session that ends at this moment counts as gone.
         let gone = || Ok(Err(CommandError::Gone));
-        if session.inbox.send(ToSession::Do(command, done)).await.is_err() {
+        if session.inbox.send(ToSession::Do(command.into(), done)).await.is_err() {
             return gone();
         }
         match told.await {

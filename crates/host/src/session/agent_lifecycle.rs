@@ -56,8 +56,8 @@ impl SessionTask {
                 self.agents.opened(&chat, agent, self.session_context.env.spawn.as_ref());
                 // An agent that was restarted has nothing to announce.
                 if is_being_created {
-                    self.accept(Command::ReportSession(SessionEvent::Ready), &Actor::Host, &mut out).ok();
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
+                    self.accept(EventReport::Session(SessionEvent::Ready), &mut out).ok();
+                    self.accept(EventReport::Session(SessionEvent::Listed), &mut out).ok();
                 }
             }
             Err(error) => {
@@ -65,11 +65,11 @@ impl SessionTask {
                 self.agents.failed_to_open(&chat);
                 if is_being_created {
                     let failed = SessionEvent::CreationFailed(error.info());
-                    self.accept(Command::ReportSession(failed), &Actor::Host, &mut out).ok();
+                    self.accept(EventReport::Session(failed), &mut out).ok();
                 }
                 self.fail_turns_of(|mine| *mine == chat, &error.info(), &mut out);
                 if is_being_created {
-                    self.accept(Command::ReportSession(SessionEvent::Listed), &Actor::Host, &mut out).ok();
+                    self.accept(EventReport::Session(SessionEvent::Listed), &mut out).ok();
                 }
             }
         }
@@ -91,7 +91,7 @@ impl SessionTask {
         let due = self.tip.chats.iter().filter_map(|chat| Some((chat.id.clone(), chat.steering.clone()?.message)));
         for (chat, message) in due.collect::<Vec<_>>() {
             let Some((agent, turn)) = self.agents.steerable(&chat) else { continue };
-            self.accept(Command::TakeSteering { chat }, &Actor::Host, &mut out).ok();
+            self.accept(HostCommand::TakeSteering { chat }, &mut out).ok();
             let (spills, most) = (self.workspace.spills.clone(), self.session_context.config.limits.message_bytes);
             let steer = async move { agent.steer(&turn, with_pictures(message, &spills, most).await).await };
             self.session_context.env.spawn.spawn(Box::pin(steer));
@@ -122,7 +122,7 @@ impl SessionTask {
         }
         // Messages that were queued when the host stopped continue now.
         for chat in self.tip.chats.iter().map(|chat| chat.id.clone()).collect::<Vec<_>>() {
-            self.accept(Command::StartQueued { chat }, &Actor::Host, &mut out).ok();
+            self.accept(HostCommand::StartQueued { chat }, &mut out).ok();
         }
         self.send(out).await?;
         // The folder of a killed host may be out of date.
@@ -180,7 +180,7 @@ impl SessionTask {
         let error = ErrorInfo::new("interrupted", "the host ended in the middle of the turn");
         events.push(ChatEvent::TurnFailed { turn: turn.clone(), duration: None, error });
         for event in events {
-            self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, out).ok();
+            self.accept(EventReport::Chat { chat: chat.clone(), event }, out).ok();
         }
     }
 
@@ -194,7 +194,7 @@ impl SessionTask {
             let words =
                 format!("no report from the agent for {seconds} s: it may be waiting for its model, or retrying");
             let event = ChatEvent::ActivityChanged(Some(words));
-            self.accept(Command::Report { chat, event }, &Actor::Host, &mut out).ok();
+            self.accept(EventReport::Chat { chat, event }, &mut out).ok();
         }
         let error = ErrorInfo::new("agentSilent", format!("the agent was silent for {} seconds", limit.as_secs()));
         self.fail_turns_of(|chat| report.silent.contains(chat), &error, &mut out);
@@ -209,8 +209,8 @@ impl SessionTask {
         let mut ending = self.active_turns();
         ending.retain(|(chat, turn)| !self.outlives_host(chat, turn));
         for (chat, turn) in ending {
-            let stop = Command::StopTurn { chat, turn, error: error.clone() };
-            self.accept(stop, &Actor::Host, &mut out).ok();
+            let stop = HostCommand::StopTurn { chat, turn, error: error.clone() };
+            self.accept(stop, &mut out).ok();
         }
         self.send(out).await?;
         Ok(Flow::On)
@@ -220,7 +220,7 @@ impl SessionTask {
     pub(super) fn fail_turns_of(&mut self, of: impl Fn(&ChatId) -> bool, error: &ErrorInfo, out: &mut Outbox) {
         for (chat, turn) in self.active_turns().into_iter().filter(|(chat, _)| of(chat)) {
             let event = ChatEvent::TurnFailed { turn, duration: None, error: error.clone() };
-            self.accept(Command::Report { chat, event }, &Actor::Host, out).ok();
+            self.accept(EventReport::Chat { chat, event }, out).ok();
         }
     }
 

@@ -144,7 +144,7 @@ impl SessionTask {
         let checkout = self.workspace.checkout.result(&self.tip.checkout, seen.map(|seen| *seen));
         if checkout != self.tip.checkout {
             let changed = SessionEvent::CheckoutChanged(Box::new(checkout));
-            if let Err(error) = self.attempt(Command::ReportSession(changed), &Actor::Host, None).await? {
+            if let Err(error) = self.attempt(EventReport::Session(changed), None).await? {
                 // The next scan reports it.
                 tracing::warn!(session = %self.tip.id, %error, "clients were not told what is checked out");
                 return Ok(());

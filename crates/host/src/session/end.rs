@@ -28,13 +28,16 @@ impl SessionTask {
     pub(super) async fn close_chat(&mut self, chat: &ChatId) -> Result<(), HostStopped> {
         let mut out = Outbox::default();
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
-        let waiting = state.queued.iter().map(|queued| Command::Dequeue { chat: chat.clone(), id: queued.id.clone() });
+        let waiting =
+            state.queued.iter().map(|queued| ClientCommand::Dequeue { chat: chat.clone(), id: queued.id.clone() });
         let steering = state.steering.iter();
-        let steering = steering.map(|steering| Command::RemoveSteering { chat: chat.clone(), id: steering.id.clone() });
-        let turn = state.active.iter().map(|turn| Command::CancelTurn { chat: chat.clone(), turn: turn.id.clone() });
+        let steering =
+            steering.map(|steering| ClientCommand::RemoveSteering { chat: chat.clone(), id: steering.id.clone() });
+        let turn =
+            state.active.iter().map(|turn| ClientCommand::CancelTurn { chat: chat.clone(), turn: turn.id.clone() });
         let commands: Vec<_> = waiting.chain(steering).chain(turn).collect();
         for command in commands {
-            self.accept(command, &Actor::Host, &mut out).ok();
+            self.accept(command, &mut out).ok();
         }
         self.send(out).await?;
         self.operations.remove(chat);
@@ -67,10 +70,10 @@ impl SessionTask {
                 attached: Vec::new(),
                 extra: None,
             };
-            let command = Command::CompleteClientCall { chat, turn, call, result, ask: false };
-            self.accept(command, &Actor::Host, &mut out).ok();
+            let command = ClientCommand::CompleteClientCall { chat, turn, call, result, ask: false };
+            self.accept(command, &mut out).ok();
         }
-        self.accept(Command::RemoveActiveClient(client), &Actor::Host, &mut out).ok();
+        self.accept(ClientCommand::RemoveActiveClient(client), &mut out).ok();
         self.send(out).await
     }
 
@@ -84,9 +87,9 @@ impl SessionTask {
             chat.steering = None;
         }
         for (chat, turn) in self.active_turns() {
-            self.accept(Command::CancelTurn { chat, turn }, &Actor::Host, &mut out).ok();
+            self.accept(ClientCommand::CancelTurn { chat, turn }, &mut out).ok();
         }
-        self.accept(Command::ReportSession(SessionEvent::Removed), &Actor::Host, &mut out).ok();
+        self.accept(EventReport::Session(SessionEvent::Removed), &mut out).ok();
         out.prompts.clear();
         // Changes that may be held are never refused.
         self.publisher.commit(&mut out, None, WriteFailurePolicy::Hold).await?.ok();

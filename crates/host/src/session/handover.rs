@@ -131,10 +131,10 @@ impl SessionTask {
         details.moved_to = Some(to);
         // In one piece: nobody finds it archived without its new location.
         let mut out = Outbox::default();
-        let told = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
-        let archived = Command::ReportSession(SessionEvent::ArchivedChanged(true));
+        let told = EventReport::Session(SessionEvent::DetailsChanged(Box::new(details)));
+        let archived = EventReport::Session(SessionEvent::ArchivedChanged(true));
         for command in [told, archived] {
-            if let Err(reason) = self.accept(command, &Actor::Host, &mut out) {
+            if let Err(reason) = self.accept(command, &mut out) {
                 self.send(out).await?;
                 return Ok(Err(MigrateError::Refused(reason.into())));
             }

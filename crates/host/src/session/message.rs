@@ -29,7 +29,7 @@ use crate::store::copies::ActiveCopies;
 pub(crate) enum ToSession {
     ClientAction(ClientAction),
     /// A command that a client waits for, or of the host itself.
-    Do(Command, oneshot::Sender<Result<(), CommandError>>),
+    Do(HostCommand, oneshot::Sender<Result<(), CommandError>>),
     /// A chat's agent has started, or has failed to.
     AgentOpened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
     /// Another session started or ended a turn in a folder of this one.
@@ -91,7 +91,7 @@ pub(crate) struct ClientAction {
 
 /// The request of a client's action.
 pub(crate) enum ClientRequest {
-    Command(Box<Command>),
+    Command(Box<ClientCommand>),
     /// Moves back to the end of a turn, or before the first one. Later turns stay in the log.
     Truncate {
         chat: ChatId,

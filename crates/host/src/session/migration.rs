@@ -80,8 +80,8 @@ impl SessionTask {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        let moved = Command::ReportSession(SessionEvent::Moved(name.clone()));
-        if let Err(reason) = self.attempt(moved, &Actor::Host, None).await? {
+        let moved = EventReport::Session(SessionEvent::Moved(name.clone()));
+        if let Err(reason) = self.attempt(moved, None).await? {
             give_up_copy(to.as_ref(), &self.tip.id).await;
             return Ok(Err(MigrateError::Refused(reason)));
         }

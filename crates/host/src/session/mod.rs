@@ -281,10 +281,10 @@ impl SessionTask {
     }
 
     async fn dispatch(&mut self, dispatch: ClientAction) -> Result<(), HostStopped> {
-        let who = Actor::Client(dispatch.origin.client.clone());
         let attempted = match dispatch.client_request {
             Ok(ClientRequest::Command(command)) => {
-                self.attempt(*command, &who, Some(dispatch.origin)).await?.map_err(ActionRefusal::from)
+                let command = Command::Client(dispatch.origin.client.clone(), *command);
+                self.attempt_from(command, Some(dispatch.origin)).await?.map_err(ActionRefusal::from)
             }
             Ok(ClientRequest::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
             Err(reason) => Err(ActionRefusal::Invalid(reason)),
@@ -298,19 +298,19 @@ impl SessionTask {
     }
 
     /// Carries out a command. A removed chat's turn ends with it.
-    async fn carry_out(&mut self, command: Command) -> Result<Result<(), CommandError>, HostStopped> {
-        if let Command::RemoveChat(chat) = &command
+    async fn carry_out(&mut self, command: HostCommand) -> Result<Result<(), CommandError>, HostStopped> {
+        if let HostCommand::RemoveChat(chat) = &command
             && chat.as_str() != Session::MAIN_CHAT
         {
             self.close_chat(&chat.clone()).await?;
         }
-        if let Command::AddChat { chat, .. } = &command
+        if let HostCommand::AddChat { chat, .. } = &command
             && let Err(error) = self.make_room_for(chat).await
         {
             return Ok(Err(error.into()));
         }
-        let changes_folder = matches!(command, Command::SetWorkingDirectory(_));
-        let attempted = self.attempt(command, &Actor::Host, None).await?;
+        let changes_folder = matches!(command, HostCommand::AsClient(ClientCommand::SetWorkingDirectory(_)));
+        let attempted = self.attempt(command, None).await?;
         if changes_folder && matches!(attempted, Ok(CommandOutcome::Happened)) {
             self.folder_changed();
         }

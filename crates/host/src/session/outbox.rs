@@ -103,44 +103,56 @@ impl Outbox {
 }
 
 impl SessionTask {
-    /// Carries out a client's command. If it cannot be stored, the session is restored and nothing has happened.
+    /// Carries out a command of the host. If it cannot be stored, the session is restored and nothing has happened.
     ///
     /// Finished turns are shared, so a copy to restore from only costs the running one.
     pub(super) async fn attempt(
         &mut self,
-        mut command: Command,
-        who: &Actor,
+        command: impl Into<HostCommand>,
         origin: Option<ActionOrigin>,
     ) -> Result<Result<CommandOutcome, CommandError>, HostStopped> {
-        let starts = matches!(
-            command,
-            Command::StartTurn { .. }
-                | Command::Enqueue { .. }
-                | Command::SetSteering { .. }
-                | Command::AddChat { .. }
-                | Command::ForkChat { .. }
-        );
+        self.attempt_from(Command::Host(command.into()), origin).await
+    }
+
+    /// [`SessionTask::attempt`] for a command of any sender.
+    pub(super) async fn attempt_from(
+        &mut self,
+        mut command: Command,
+        origin: Option<ActionOrigin>,
+    ) -> Result<Result<CommandOutcome, CommandError>, HostStopped> {
+        let starts = match &command {
+            Command::Host(HostCommand::AddChat { .. } | HostCommand::ForkChat { .. }) => true,
+            command => matches!(
+                command.client_command(),
+                Some(
+                    ClientCommand::StartTurn { .. } | ClientCommand::Enqueue { .. } | ClientCommand::SetSteering { .. }
+                )
+            ),
+        };
         if self.stopping.as_ref().is_some_and(|stopping| starts || self.takes_no_answers(stopping)) {
             return Ok(Err(HostStopped.into()));
         }
         // A running save is waited for, except by commands that only end something or give an answer.
-        if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
+        if !matches!(
+            command.client_command(),
+            Some(ClientCommand::CancelTurn { .. } | ClientCommand::ResolvePermission { .. })
+        ) {
             self.settle().await?;
         }
-        let is_refused = !matches!(command, Command::CancelTurn { .. });
+        let is_refused = !matches!(command.client_command(), Some(ClientCommand::CancelTurn { .. }));
         if let Some(reason) = self.persistence.refusal(&self.tip).filter(|_| is_refused) {
             return Ok(Err(CommandError::NotStored(reason)));
         }
         if let Some(turn) = self.older_turn(&command).await {
             return Ok(Err(Rejection::DuplicateTurn(turn).into()));
         }
-        let pastes = match self.store_pastes(&mut command, who).await {
+        let pastes = match self.store_pastes(&mut command).await {
             Ok(pastes) => pastes,
             Err(error) => return Ok(Err(error.into())),
         };
         let before = self.tip.clone();
         let mut out = Outbox::default();
-        if let Err(rejection) = self.accept(command, who, &mut out) {
+        if let Err(rejection) = self.accept_from(command, &mut out) {
             self.tip = before;
             self.forget(pastes).await;
             return Ok(Err(rejection.into()));
@@ -164,10 +176,10 @@ impl SessionTask {
     ///
     /// Turns in memory are checked with the command itself.
     async fn older_turn(&mut self, command: &Command) -> Option<TurnId> {
-        let turn = match command {
-            Command::StartTurn { turn, .. } => turn.clone(),
+        let turn = match command.client_command()? {
+            ClientCommand::StartTurn { turn, .. } => turn.clone(),
             // A queued message becomes a turn of its own id.
-            Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => {
+            ClientCommand::Enqueue { message, .. } | ClientCommand::SetSteering { message, .. } => {
                 TurnId::from(message.id.as_str())
             }
             _ => return None,
@@ -189,11 +201,11 @@ impl SessionTask {
     }
 
     /// Says whether a command would be accepted now.
-    pub(super) fn check(&self, command: Command, who: &Actor) -> Result<(), Rejection> {
+    pub(super) fn check(&self, command: Command) -> Result<(), Rejection> {
         let agents = self.session_context.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.id == self.tip.agent);
         let tip = ValidationContext { session: &self.tip, agent, queue: self.queue_policy() };
-        validate(tip, command, who, self.session_context.env.clock.now()).map(|_| ())
+        validate(tip, command, self.session_context.env.clock.now()).map(|_| ())
     }
 
     /// The handling of queued messages when a turn ends: a stopping host leaves them to the next one.
@@ -201,16 +213,22 @@ impl SessionTask {
         if self.stopping.is_some() { QueuePolicy::Hold } else { QueuePolicy::Start }
     }
 
-    /// Checks a command against the tip; its events go to the outbox.
-    pub(super) fn accept(&mut self, command: Command, who: &Actor, out: &mut Outbox) -> Result<(), Rejection> {
+    /// Checks a command of the host against the tip; its events go to the outbox.
+    pub(super) fn accept(&mut self, command: impl Into<HostCommand>, out: &mut Outbox) -> Result<(), Rejection> {
+        self.accept_from(Command::Host(command.into()), out)
+    }
+
+    /// [`SessionTask::accept`] for a command of any sender.
+    pub(super) fn accept_from(&mut self, command: Command, out: &mut Outbox) -> Result<(), Rejection> {
+        let who = command.sender();
         let agents = self.session_context.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.id == self.tip.agent);
         let (queue, now) = (self.queue_policy(), self.session_context.env.clock.now());
-        let batch = advance_with(&mut self.tip, agent, queue, command, who, now)?;
+        let batch = advance_with(&mut self.tip, agent, queue, command, now)?;
         for event in &batch.events {
             match &event.change {
-                Change::Chat(_, chat, event) => self.note(chat, event, who, out),
-                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Actor::Client(_)) => {
+                Change::Chat(_, chat, event) => self.note(chat, event, &who, out),
+                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(&who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
                 Change::Session(_, SessionEvent::TitleChanged(title)) => self.workspace.named_by(title.source()),
@@ -250,7 +268,7 @@ impl SessionTask {
             others.cloned().chain(self.session_context.active_folders.collisions(&self.tip.id)).collect();
         if self.tip.details.warnings != warnings {
             let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
-            self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Actor::Host, out).ok();
+            self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), out).ok();
         }
     }
 

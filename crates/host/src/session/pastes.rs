@@ -61,14 +61,14 @@ impl SessionTask {
     /// Moves large parts of a command's message into files, with references in their place.
     ///
     /// Nothing is written for a command that would be refused.
-    pub(super) async fn store_pastes(&mut self, command: &mut Command, who: &Actor) -> Result<Pastes, PasteError> {
+    pub(super) async fn store_pastes(&mut self, command: &mut Command) -> Result<Pastes, PasteError> {
         let limit = self.session_context.config.limits.spill_bytes;
         let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
         let carried = embedded::embedded_content(message, limit).map_err(PasteError::Unreadable)?;
         if message.text.len() <= limit && carried.is_empty() {
             return Ok(Pastes::default());
         }
-        self.check(command.clone(), who)?;
+        self.check(command.clone())?;
         let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
         let clipboard = self.clipboard();
         let mut made = Pastes::default();
@@ -161,9 +161,11 @@ pub(super) async fn with_pictures(mut message: Message, spills: &SessionSpills, 
 }
 
 fn message_of(command: &mut Command) -> Option<&mut Message> {
-    match command {
-        Command::StartTurn { message, .. } => Some(message),
-        Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => Some(&mut message.message),
+    match command.client_command_mut()? {
+        ClientCommand::StartTurn { message, .. } => Some(message),
+        ClientCommand::Enqueue { message, .. } | ClientCommand::SetSteering { message, .. } => {
+            Some(&mut message.message)
+        }
         _ => None,
     }
 }

@@ -255,8 +255,8 @@ impl SessionTask {
             Ok(planned) => planned,
             Err(error) => return Ok(Err(error)),
         };
-        let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: false };
-        Ok(match self.attempt(command, &Actor::Host, None).await? {
+        let command = HostCommand::AddEntries { chat: chat.clone(), entries, resets_agent: false };
+        Ok(match self.attempt(command, None).await? {
             Ok(_) => Ok(TreeAnswer::Labelled { leaf }),
             Err(refused) => Err(TreeError::Refused(refused)),
         })

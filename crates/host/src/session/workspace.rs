@@ -292,8 +292,8 @@ impl SessionTask {
     pub(super) fn files_came(&mut self, out: &mut Outbox) {
         let workspace = Some(self.workspace_after(WorkspaceChange::Files));
         let details = SessionDetails { workspace, ..self.tip.details.clone() };
-        let command = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
-        self.accept(command, &Actor::Host, out).ok();
+        let command = EventReport::Session(SessionEvent::DetailsChanged(Box::new(details)));
+        self.accept(command, out).ok();
     }
 
     /// Publishes the workspace that a fork has from its origin.
@@ -307,8 +307,8 @@ impl SessionTask {
             return Ok(());
         }
         let details = SessionDetails { workspace, ..self.tip.details.clone() };
-        let command = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
-        if let Err(error) = self.attempt(command, &Actor::Host, None).await? {
+        let command = EventReport::Session(SessionEvent::DetailsChanged(Box::new(details)));
+        if let Err(error) = self.attempt(command, None).await? {
             // It has happened all the same; it is published with the next change.
             tracing::warn!(session = %self.tip.id, %error, "clients were not told of a change in the workspace");
         }

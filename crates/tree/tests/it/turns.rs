@@ -35,8 +35,8 @@ fn lived(steps: &[u64]) -> Session {
     let agent = random::agent();
     let mut session = Session::new(&random::new_session(), Timestamp(1_000));
     for (number, step) in steps.iter().enumerate() {
-        let (command, who) = random::command(&session, &mut Dice::new(*step));
-        advance(&mut session, Some(&agent), command, &who, Timestamp(2_000 + number as u64)).ok();
+        let command = random::command(&session, &mut Dice::new(*step));
+        advance(&mut session, Some(&agent), command, Timestamp(2_000 + number as u64)).ok();
     }
     session
 }

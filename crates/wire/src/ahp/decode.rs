@@ -1,7 +1,7 @@
 //! Converts clients' actions to core's commands.
 
 use grove_core as core;
-use grove_core::Command;
+use grove_core::ClientCommand;
 
 use super::*;
 
@@ -12,7 +12,7 @@ const LATEST_START: core::Timestamp = core::Timestamp(253_370_764_800_000);
 const MAX_ID: usize = 256;
 
 /// Converts an action on a chat, or on a session if `chat` is `None`. The error is the reason for the refusal.
-pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<Command, String> {
+pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<ClientCommand, String> {
     let kind = action.kind().to_owned();
     if let Action::Unknown(_) = action {
         return Err(format!("{kind} is unknown"));
@@ -29,26 +29,28 @@ pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<Command, S
     }
 }
 
-fn session(action: SessionAction) -> Result<Command, String> {
+fn session(action: SessionAction) -> Result<ClientCommand, String> {
     let kind = action.kind();
     Ok(match action {
-        SessionAction::TitleChanged(SessionTitleChanged { title }) => Command::ChangeTitle(title),
-        SessionAction::IsReadChanged(SessionIsReadChanged { is_read }) => Command::SetRead(is_read),
-        SessionAction::IsArchivedChanged(SessionIsArchivedChanged { is_archived }) => Command::SetArchived(is_archived),
+        SessionAction::TitleChanged(SessionTitleChanged { title }) => ClientCommand::ChangeTitle(title),
+        SessionAction::IsReadChanged(SessionIsReadChanged { is_read }) => ClientCommand::SetRead(is_read),
+        SessionAction::IsArchivedChanged(SessionIsArchivedChanged { is_archived }) => {
+            ClientCommand::SetArchived(is_archived)
+        }
         SessionAction::ActiveClientSet(SessionActiveClientSet { active_client }) => {
-            Command::SetActiveClient(self::active_client(active_client)?)
+            ClientCommand::SetActiveClient(self::active_client(active_client)?)
         }
         SessionAction::ActiveClientRemoved(SessionActiveClientRemoved { client_id }) => {
-            Command::RemoveActiveClient(client_id.into())
+            ClientCommand::RemoveActiveClient(client_id.into())
         }
         SessionAction::ConfigChanged(SessionConfigChanged { config, replace }) => {
-            Command::ChangeConfig { values: config, replace: replace.unwrap_or(false) }
+            ClientCommand::ChangeConfig { values: config, replace: replace.unwrap_or(false) }
         }
         _ => return Err(not_yet(kind)),
     })
 }
 
-fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
+fn chat(action: ChatAction, chat: core::ChatId) -> Result<ClientCommand, String> {
     let kind = action.kind();
     Ok(match action {
         ChatAction::TurnStarted(started) => {
@@ -57,34 +59,34 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
             }
             let message = self::message(started.message)?;
             let started_at = Some(start(&started.started_at)?);
-            Command::StartTurn { chat, turn: id(started.turn_id)?, message, started_at }
+            ClientCommand::StartTurn { chat, turn: id(started.turn_id)?, message, started_at }
         }
         ChatAction::TurnCancelled(cancelled) => {
             if cancelled.duration < 0 {
                 return Err("a duration cannot be negative".to_owned());
             }
-            Command::CancelTurn { chat, turn: cancelled.turn_id.into() }
+            ClientCommand::CancelTurn { chat, turn: cancelled.turn_id.into() }
         }
         ChatAction::TurnResume(_) => return Err("this turn cannot be resumed: send a new message".to_owned()),
         ChatAction::ToolCallConfirmed(confirmed) => {
             let verdict = verdict(&confirmed)?;
             let question = core::PermissionTarget::OfToolCall(confirmed.tool_call_id.into());
-            Command::ResolvePermission { chat, turn: confirmed.turn_id.into(), question, verdict }
+            ClientCommand::ResolvePermission { chat, turn: confirmed.turn_id.into(), question, verdict }
         }
-        ChatAction::ToolCallComplete(complete) => Command::CompleteClientCall {
+        ChatAction::ToolCallComplete(complete) => ClientCommand::CompleteClientCall {
             chat,
             turn: complete.turn_id.into(),
             call: complete.tool_call_id.into(),
             result: result(&complete.result),
             ask: complete.requires_result_confirmation.unwrap_or(false),
         },
-        ChatAction::ToolCallResultConfirmed(confirmed) => Command::ConfirmResult {
+        ChatAction::ToolCallResultConfirmed(confirmed) => ClientCommand::ConfirmResult {
             chat,
             turn: confirmed.turn_id.into(),
             call: confirmed.tool_call_id.into(),
             decision: if confirmed.approved { core::Decision::Approved } else { core::Decision::Denied },
         },
-        ChatAction::ToolCallContentChanged(changed) => Command::ReportClientOutput {
+        ChatAction::ToolCallContentChanged(changed) => ClientCommand::ReportClientOutput {
             chat,
             turn: changed.turn_id.into(),
             call: changed.tool_call_id.into(),
@@ -97,21 +99,21 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
         ChatAction::PendingMessageSet(set) => {
             let message = core::PendingMessage { id: id(set.id)?, message: self::message(set.message)? };
             match set.kind {
-                PendingMessageKind::Steering => Command::SetSteering { chat, message },
-                PendingMessageKind::Queued => Command::Enqueue { chat, message },
+                PendingMessageKind::Steering => ClientCommand::SetSteering { chat, message },
+                PendingMessageKind::Queued => ClientCommand::Enqueue { chat, message },
             }
         }
         ChatAction::PendingMessageRemoved(removed) => match removed.kind {
-            PendingMessageKind::Steering => Command::RemoveSteering { chat, id: removed.id.into() },
-            PendingMessageKind::Queued => Command::Dequeue { chat, id: removed.id.into() },
+            PendingMessageKind::Steering => ClientCommand::RemoveSteering { chat, id: removed.id.into() },
+            PendingMessageKind::Queued => ClientCommand::Dequeue { chat, id: removed.id.into() },
         },
         ChatAction::QueuedMessagesReordered(reordered) => {
-            Command::ReorderQueue { chat, order: reordered.order.into_iter().map(Into::into).collect() }
+            ClientCommand::ReorderQueue { chat, order: reordered.order.into_iter().map(Into::into).collect() }
         }
         ChatAction::DraftChanged(ChatDraftChanged { draft }) => {
-            Command::SetDraft { chat, draft: draft.map(self::message).transpose()? }
+            ClientCommand::SetDraft { chat, draft: draft.map(self::message).transpose()? }
         }
-        ChatAction::InputAnswerChanged(changed) => Command::DraftAnswer {
+        ChatAction::InputAnswerChanged(changed) => ClientCommand::DraftAnswer {
             chat,
             request: changed.request_id.into(),
             question: changed.question_id.into(),
@@ -119,7 +121,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
         },
         ChatAction::InputCompleted(completed) => {
             let answers = completed.answers.unwrap_or_default().into_iter();
-            Command::AnswerInput {
+            ClientCommand::AnswerInput {
                 chat,
                 request: completed.request_id.into(),
                 outcome: match completed.response {
@@ -130,9 +132,9 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
                 answers: answers.map(|(id, given)| Ok((id.into(), answer(given)?))).collect::<Result<_, String>>()?,
             }
         }
-        ChatAction::IsReadChanged(ChatIsReadChanged { is_read }) => Command::SetChatRead { chat, read: is_read },
+        ChatAction::IsReadChanged(ChatIsReadChanged { is_read }) => ClientCommand::SetChatRead { chat, read: is_read },
         ChatAction::IsArchivedChanged(ChatIsArchivedChanged { is_archived }) => {
-            Command::SetChatArchived { chat, archived: is_archived }
+            ClientCommand::SetChatArchived { chat, archived: is_archived }
         }
         _ => return Err(not_yet(kind)),
     })

@@ -1,27 +1,30 @@
 //! Converts clients' actions to core's commands.
 
-use grove_core::{self as core, Command, Decision, PermissionTarget};
+use grove_core::{self as core, ClientCommand, Decision, PermissionTarget};
 
 use super::action::*;
 use super::state::*;
 
 /// The command of an action that a client dispatched.
-pub fn command(action: Action) -> Result<Command, NotDispatchable> {
+pub fn command(action: Action) -> Result<ClientCommand, NotDispatchable> {
     let kind = action.kind();
     let Action::Session(action) = action else { return Err(NotDispatchable(kind)) };
     let chat = core::ChatId::from(core::Session::MAIN_CHAT);
     match action.change {
-        SessionChange::TurnStarted { turn_id, user_message } => {
-            Ok(Command::StartTurn { chat, turn: turn_id.into(), message: message(user_message), started_at: None })
-        }
-        SessionChange::TurnCancelled { turn_id } => Ok(Command::CancelTurn { chat, turn: turn_id.into() }),
-        SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(Command::ResolvePermission {
+        SessionChange::TurnStarted { turn_id, user_message } => Ok(ClientCommand::StartTurn {
+            chat,
+            turn: turn_id.into(),
+            message: message(user_message),
+            started_at: None,
+        }),
+        SessionChange::TurnCancelled { turn_id } => Ok(ClientCommand::CancelTurn { chat, turn: turn_id.into() }),
+        SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(ClientCommand::ResolvePermission {
             chat,
             turn: turn_id.into(),
             question: PermissionTarget::Request(request_id.into()),
             verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
         }),
-        SessionChange::ModelChanged { model } => Ok(Command::ChangeModel(model.into())),
+        SessionChange::ModelChanged { model } => Ok(ClientCommand::ChangeModel(model.into())),
         SessionChange::Ready
         | SessionChange::CreationFailed { .. }
         | SessionChange::Delta { .. }

@@ -195,12 +195,12 @@ fn version_1_reads_plans_and_notices_as_text() {
     };
     let chat = ChatId::from(Session::MAIN_CHAT);
     let message = Message::user("go");
-    let start = Command::StartTurn { chat: chat.clone(), turn: "t1".into(), message, started_at: None };
-    let mut act = |command, who: Actor| advance(&mut session, None, command, &who, Timestamp(2)).unwrap();
-    act(start, Actor::Client("c".into()));
+    let start = ClientCommand::StartTurn { chat: chat.clone(), turn: "t1".into(), message, started_at: None };
+    let mut act = |command: Command| advance(&mut session, None, command, Timestamp(2)).unwrap();
+    act(Command::Client("c".into(), start));
     for part in [plan(), notice()] {
         let event = ChatEvent::PartAdded { turn: "t1".into(), part };
-        act(Command::Report { chat: chat.clone(), event }, Actor::Agent);
+        act(Command::Agent(EventReport::Chat { chat: chat.clone(), event }));
     }
     let parts = v1::project::session(&session).active_turn.unwrap().response_parts;
     let texts = ["- [x] Read it\n- [ ] **Change it**\n- [ ] Test it", "The model did not answer: trying again"];

@@ -261,11 +261,11 @@ fn snapshots_are_valid(closed: &SchemaValidator, session: &Session, spelling: Sp
 fn says_what_is_wanted(
     before: &Session,
     batch: &EventBatch,
-    client: &Actor,
+    who: &Actor,
     now: Timestamp,
     spelling: Spelling,
 ) -> Result<(), TestCaseError> {
-    let (Actor::Client(_), Some(event)) = (client, batch.events.first()) else { return Ok(()) };
+    let (Actor::Client(client), Some(event)) = (who, batch.events.first()) else { return Ok(()) };
     // Only clients of the SDK change permissions without asking: AHP has no action for it.
     if matches!(&event.change, Change::Session(_, SessionEvent::DetailsChanged(_))) {
         return Ok(());
@@ -279,7 +279,8 @@ fn says_what_is_wanted(
     let command = decode::command(action.clone(), chat);
     prop_assert!(command.is_ok(), "{:?} is refused: {:?}", action, command);
     let mut again = before.clone();
-    let repeated = advance(&mut again, Some(&random::agent()), command.unwrap(), client, now);
+    let command = Command::Client(client.clone(), command.unwrap());
+    let repeated = advance(&mut again, Some(&random::agent()), command, now);
     prop_assert!(repeated.is_ok(), "{:?} is refused: {:?}", action, repeated);
     let repeated = repeated.unwrap();
     let told = |batch: &EventBatch| -> Vec<_> {
@@ -388,10 +389,11 @@ fn hold_to_law(steps: &[u64]) -> Result<BTreeSet<String>, TestCaseError> {
     let mut session = Session::new(&random::new_session(), Timestamp(1));
     let mut seen = BTreeSet::new();
     for (number, step) in steps.iter().enumerate() {
-        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        let command = random::command(&session, &mut Dice::new(*step));
+        let who = command.sender();
         let mut before = session.clone();
         let now = Timestamp(number as u64 + 2);
-        let Ok(batch) = advance(&mut session, Some(&agent), command, &who, now) else { continue };
+        let Ok(batch) = advance(&mut session, Some(&agent), command, now) else { continue };
         for spelling in SPELLINGS {
             says_what_is_wanted(&before, &batch, &who, now, spelling)?;
         }
@@ -566,7 +568,8 @@ fn what_a_clients_action_says_beyond_its_type_comes_back_in_the_echo_at_any_dept
             before.chats[0].draft = Some(Message::user("something"));
         }
         let client = ClientId::from("c");
-        let batch = advance(&mut before, None, command, &Actor::Client(client.clone()), Timestamp(2)).unwrap();
+        let command = Command::Client(client.clone(), command);
+        let batch = advance(&mut before, None, command, Timestamp(2)).unwrap();
         let echo = encode::Echo { client: &client, client_seq: 3, extra: extra.as_ref() };
         let names = SessionUris::of(&session);
         let (_, frame) = encode::frame(&batch.events[0], 9, Some(echo), Some(&names), Spelling::Plain).unwrap();

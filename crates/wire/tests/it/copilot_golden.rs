@@ -37,25 +37,29 @@ impl Scene {
         scene
     }
 
-    fn act(&mut self, command: Command, who: &Actor) {
+    fn act(&mut self, command: Command) {
         self.now += 1;
-        let batch = advance(&mut self.session, None, command, who, Timestamp(self.now)).unwrap();
+        let batch = advance(&mut self.session, None, command, Timestamp(self.now)).unwrap();
         for event in &batch.events {
             self.told.extend(self.projector.tell(event));
         }
     }
 
-    fn ask(&mut self, command: Command) {
-        self.act(command, &Actor::Client("me".into()));
+    fn ask(&mut self, command: ClientCommand) {
+        self.act(Command::Client("me".into(), command));
+    }
+
+    fn host(&mut self, command: impl Into<HostCommand>) {
+        self.act(Command::Host(command.into()));
     }
 
     fn report(&mut self, event: ChatEvent) {
-        self.act(Command::Report { chat: Session::MAIN_CHAT.into(), event }, &Actor::Agent);
+        self.act(Command::Agent(EventReport::Chat { chat: Session::MAIN_CHAT.into(), event }));
     }
 
     fn send(&mut self, turn: &str, text: &str) {
         let (chat, message) = (Session::MAIN_CHAT.into(), Message::user(text));
-        self.ask(Command::StartTurn { chat, turn: turn.into(), message, started_at: None });
+        self.ask(ClientCommand::StartTurn { chat, turn: turn.into(), message, started_at: None });
     }
 
     fn say(&mut self, part: &str, pieces: &[&str]) {
@@ -111,7 +115,7 @@ impl Scene {
     }
 
     fn resolve(&mut self, decision: Decision) {
-        self.ask(Command::ResolvePermission {
+        self.ask(ClientCommand::ResolvePermission {
             chat: Session::MAIN_CHAT.into(),
             turn: "t1".into(),
             question: PermissionTarget::Request("r1".into()),
@@ -305,7 +309,7 @@ fn a_client_is_asked_to_run_its_call_once_it_may_run() {
     let waiting = late.waiting(Timestamp(5_000));
     assert_eq!(waiting.iter().map(copilot::Event::kind).collect::<Vec<_>>(), ["external_tool.requested"]);
     let result = copilot::decode::tool_result("bash", None, Some("no such x".into()));
-    scene.ask(Command::CompleteClientCall {
+    scene.ask(ClientCommand::CompleteClientCall {
         chat: Session::MAIN_CHAT.into(),
         turn: "t1".into(),
         call: "c1".into(),
@@ -345,7 +349,7 @@ fn a_cancelled_turn_closes_what_is_open_and_is_aborted_and_idle() {
         json!({ "requestId": "q1", "question": "Which colour?", "allowFreeform": true })
     );
     let before = scene.told.len();
-    scene.ask(Command::CancelTurn { chat: Session::MAIN_CHAT.into(), turn: "t1".into() });
+    scene.ask(ClientCommand::CancelTurn { chat: Session::MAIN_CHAT.into(), turn: "t1".into() });
     assert_eq!(
         scene.kinds()[before..],
         [
@@ -381,7 +385,7 @@ fn only_the_error_that_ends_a_turn_is_a_session_error() {
 fn a_session_is_idle_only_when_nothing_waits() {
     let mut scene = Scene::started("one");
     let message = PendingMessage { id: "t2".into(), message: Message::user("two") };
-    scene.ask(Command::Enqueue { chat: Session::MAIN_CHAT.into(), message });
+    scene.ask(ClientCommand::Enqueue { chat: Session::MAIN_CHAT.into(), message });
     scene.finish();
     assert!(scene.told.iter().all(|event| event.kind() != "session.idle"), "{:?}", scene.kinds());
     scene.report(ChatEvent::TurnCompleted { turn: "t2".into(), duration: None });
@@ -389,18 +393,18 @@ fn a_session_is_idle_only_when_nothing_waits() {
     // A stopping host leaves queued messages queued.
     scene.send("t3", "three");
     let message = PendingMessage { id: "t4".into(), message: Message::user("four") };
-    scene.ask(Command::Enqueue { chat: Session::MAIN_CHAT.into(), message });
+    scene.ask(ClientCommand::Enqueue { chat: Session::MAIN_CHAT.into(), message });
     let error = ErrorInfo::new("stopped", "the host stops");
-    scene.act(Command::StopTurn { chat: Session::MAIN_CHAT.into(), turn: "t3".into(), error }, &Actor::Host);
+    scene.host(HostCommand::StopTurn { chat: Session::MAIN_CHAT.into(), turn: "t3".into(), error });
     assert_eq!(scene.told.iter().filter(|event| event.kind() == "session.idle").count(), 2);
 }
 
 #[test]
 fn settings_plan_and_compaction_are_told_and_not_kept() {
     let mut scene = Scene::new();
-    scene.act(Command::ReportSession(SessionEvent::TitleChanged("Trees".into())), &Actor::Host);
+    scene.host(EventReport::Session(SessionEvent::TitleChanged("Trees".into())));
     assert_eq!(scene.data("session.title_changed"), json!({ "title": "Trees" }));
-    scene.act(Command::ReportSession(SessionEvent::ModelChanged("large".into())), &Actor::Host);
+    scene.host(EventReport::Session(SessionEvent::ModelChanged("large".into())));
     assert_eq!(scene.data("session.model_change"), json!({ "previousModel": "small", "newModel": "large" }));
     let planned = |plan: Option<u64>| {
         let workspace = WorkspaceDetails { plan: plan.map(Timestamp), files: None, checkpoints: 0 };
@@ -410,7 +414,7 @@ fn settings_plan_and_compaction_are_told_and_not_kept() {
         }))
     };
     for plan in [Some(1), Some(2), Some(2), None] {
-        scene.act(Command::ReportSession(planned(plan)), &Actor::Host);
+        scene.host(EventReport::Session(planned(plan)));
     }
     let operations = scene.told.iter().filter_map(|event| match &event.data {
         EventData::PlanChanged(changed) => Some(changed.operation.as_str()),
@@ -422,7 +426,7 @@ fn settings_plan_and_compaction_are_told_and_not_kept() {
         "details": { "checkpointNumber": 2, "checkpointPath": "checkpoints/002-all.md" },
     });
     let entries = vec![LogEntry { line: line.to_string().into(), after: None }];
-    scene.act(Command::AddEntries { chat: Session::MAIN_CHAT.into(), entries, resets_agent: false }, &Actor::Host);
+    scene.host(HostCommand::AddEntries { chat: Session::MAIN_CHAT.into(), entries, resets_agent: false });
     assert_eq!(
         scene.data("session.compaction_complete"),
         json!({

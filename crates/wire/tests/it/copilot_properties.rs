@@ -16,11 +16,8 @@ fn config() -> ProptestConfig {
 
 /// Agents append to the last part only: the host starts a new one after any other.
 fn adds_to_an_older_part(session: &Session, command: &Command) -> bool {
-    let Command::Report { event: ChatEvent::TextDelta { part, .. } | ChatEvent::ReasoningDelta { part, .. }, .. } =
-        command
-    else {
-        return false;
-    };
+    let Command::Agent(EventReport::Chat { event, .. }) = command else { return false };
+    let (ChatEvent::TextDelta { part, .. } | ChatEvent::ReasoningDelta { part, .. }) = event else { return false };
     let last = session.main_chat().and_then(|chat| chat.active.as_ref()?.parts().last());
     match last {
         Some(Part::Text(text)) => text.id != *part,
@@ -122,13 +119,13 @@ fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCas
         if number == second {
             late = Some(Projector::new(&session));
         }
-        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        let command = random::command(&session, &mut Dice::new(*step));
         if adds_to_an_older_part(&session, &command) {
             continue;
         }
         let now = Timestamp(number as u64 + 2);
         let mut moved = session.clone();
-        let Ok(batch) = advance(&mut session, Some(&agent), command, &who, now) else { continue };
+        let Ok(batch) = advance(&mut session, Some(&agent), command, now) else { continue };
         for event in &batch.events {
             moved.apply(event);
             let told = client.hear(event)?;
@@ -189,8 +186,8 @@ proptest! {
         let agent = random::agent();
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         for (number, step) in steps.iter().enumerate() {
-            let (command, who) = random::command(&session, &mut Dice::new(*step));
-            let _ = advance(&mut session, Some(&agent), command, &who, Timestamp(number as u64 + 2));
+            let command = random::command(&session, &mut Dice::new(*step));
+            let _ = advance(&mut session, Some(&agent), command, Timestamp(number as u64 + 2));
         }
         let turns = || session.main_chat().unwrap().turns.iter().cloned();
         let mut before = None;

@@ -1,6 +1,6 @@
 //! Decoding of clients' actions, and refusals.
 
-use grove_core::{self as core, Command, Decision, MessageOrigin};
+use grove_core::{self as core, ClientCommand, Decision, MessageOrigin};
 use grove_wire::v1::decode::{self, NotDispatchable};
 use grove_wire::v1::*;
 use serde_json::json;
@@ -10,7 +10,7 @@ fn parse(action: serde_json::Value) -> Result<Action, ActionError> {
     Action::parse(&to_raw_value(&action).unwrap())
 }
 
-fn command(action: serde_json::Value) -> Result<Command, NotDispatchable> {
+fn command(action: serde_json::Value) -> Result<ClientCommand, NotDispatchable> {
     decode::command(parse(action).unwrap())
 }
 
@@ -101,19 +101,19 @@ fn turn_started_is_a_persons_message_for_the_main_chat() {
         model: None,
         extra: None,
     };
-    assert_eq!(started, Ok(Command::StartTurn { chat: main(), turn: "t1".into(), message, started_at: None }));
+    assert_eq!(started, Ok(ClientCommand::StartTurn { chat: main(), turn: "t1".into(), message, started_at: None }));
 }
 
 #[test]
 fn the_other_three_carry_their_ids_over() {
     let cancelled = command(json!({"type": "session/turnCancelled", "session": "copilot:/1", "turnId": "t1"}));
-    assert_eq!(cancelled, Ok(Command::CancelTurn { chat: main(), turn: "t1".into() }));
+    assert_eq!(cancelled, Ok(ClientCommand::CancelTurn { chat: main(), turn: "t1".into() }));
     for (approved, decision) in [(true, Decision::Approved), (false, Decision::Denied)] {
         let resolved = command(json!({
             "type": "session/permissionResolved", "session": "copilot:/1",
             "turnId": "t1", "requestId": "r1", "approved": approved,
         }));
-        let expected = Command::ResolvePermission {
+        let expected = ClientCommand::ResolvePermission {
             chat: main(),
             turn: "t1".into(),
             question: core::PermissionTarget::Request("r1".into()),
@@ -122,7 +122,7 @@ fn the_other_three_carry_their_ids_over() {
         assert_eq!(resolved, Ok(expected));
     }
     let changed = command(json!({"type": "session/modelChanged", "session": "copilot:/1", "model": "gpt"}));
-    assert_eq!(changed, Ok(Command::ChangeModel("gpt".into())));
+    assert_eq!(changed, Ok(ClientCommand::ChangeModel("gpt".into())));
 }
 
 #[test]

@@ -17,9 +17,9 @@ proptest! {
         let agent = random::agent();
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         for (number, step) in steps.iter().enumerate() {
-            let (command, who) = random::command(&session, &mut Dice::new(*step));
+            let command = random::command(&session, &mut Dice::new(*step));
             // A refusal counts as a step.
-            if advance(&mut session, Some(&agent), command, &who, Timestamp(number as u64 + 2)).is_err() {
+            if advance(&mut session, Some(&agent), command, Timestamp(number as u64 + 2)).is_err() {
                 continue;
             }
             if number % 10 == 0 || number + 1 == steps.len() {

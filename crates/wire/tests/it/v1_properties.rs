@@ -114,10 +114,10 @@ fn hold_to_law(mut session: Session, steps: &[u64]) -> Result<BTreeSet<&'static 
     let agent = random::agent();
     let mut seen = BTreeSet::new();
     for (number, step) in steps.iter().enumerate() {
-        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        let command = random::command(&session, &mut Dice::new(*step));
         let mut before = session.clone();
         let now = Timestamp(number as u64 + 2);
-        let Ok(batch) = advance(&mut session, Some(&agent), command, &who, now) else { continue };
+        let Ok(batch) = advance(&mut session, Some(&agent), command, now) else { continue };
         for event in &batch.events {
             let mut after = before.clone();
             after.apply(event);

@@ -4,45 +4,52 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// A command's name; does not compile unless all commands are listed.
-fn name(command: &Command) -> &'static str {
+/// A client's command's name; does not compile unless all commands are listed.
+fn client_command(command: &ClientCommand) -> &'static str {
     match command {
-        Command::StartTurn { .. } => "StartTurn",
-        Command::CancelTurn { .. } => "CancelTurn",
-        Command::ResolvePermission { .. } => "ResolvePermission",
-        Command::ConfirmResult { .. } => "ConfirmResult",
-        Command::CompleteClientCall { .. } => "CompleteClientCall",
-        Command::ReportClientOutput { .. } => "ReportClientOutput",
-        Command::AnswerInput { .. } => "AnswerInput",
-        Command::DraftAnswer { .. } => "DraftAnswer",
-        Command::ChangeModel(_) => "ChangeModel",
-        Command::ChangeTitle(_) => "ChangeTitle",
-        Command::SetRead(_) => "SetRead",
-        Command::SetArchived(_) => "SetArchived",
-        Command::SetChatRead { .. } => "SetChatRead",
-        Command::SetChatArchived { .. } => "SetChatArchived",
-        Command::RenameChat { .. } => "RenameChat",
-        Command::AddChat { .. } => "AddChat",
-        Command::ForkChat { .. } => "ForkChat",
-        Command::RemoveChat(_) => "RemoveChat",
-        Command::SetActiveClient(_) => "SetActiveClient",
-        Command::RemoveActiveClient(_) => "RemoveActiveClient",
-        Command::ChangeConfig { .. } => "ChangeConfig",
-        Command::ChangePermissions(_) => "ChangePermissions",
-        Command::SetWorkingDirectory(_) => "SetWorkingDirectory",
-        Command::SetSteering { .. } => "SetSteering",
-        Command::RemoveSteering { .. } => "RemoveSteering",
-        Command::Enqueue { .. } => "Enqueue",
-        Command::Dequeue { .. } => "Dequeue",
-        Command::ReorderQueue { .. } => "ReorderQueue",
-        Command::SetDraft { .. } => "SetDraft",
-        Command::StartQueued { .. } => "StartWaiting",
-        Command::TakeSteering { .. } => "TakeSteering",
-        Command::StopTurn { .. } => "StopTurn",
-        Command::Report { .. } => "Report",
-        Command::ReportSession(_) => "ReportSession",
-        Command::MoveLeaf { .. } => "MoveLeaf",
-        Command::AddEntries { .. } => "AddEntries",
+        ClientCommand::StartTurn { .. } => "StartTurn",
+        ClientCommand::CancelTurn { .. } => "CancelTurn",
+        ClientCommand::ResolvePermission { .. } => "ResolvePermission",
+        ClientCommand::ConfirmResult { .. } => "ConfirmResult",
+        ClientCommand::CompleteClientCall { .. } => "CompleteClientCall",
+        ClientCommand::ReportClientOutput { .. } => "ReportClientOutput",
+        ClientCommand::AnswerInput { .. } => "AnswerInput",
+        ClientCommand::DraftAnswer { .. } => "DraftAnswer",
+        ClientCommand::ChangeModel(_) => "ChangeModel",
+        ClientCommand::ChangeTitle(_) => "ChangeTitle",
+        ClientCommand::SetRead(_) => "SetRead",
+        ClientCommand::SetArchived(_) => "SetArchived",
+        ClientCommand::SetChatRead { .. } => "SetChatRead",
+        ClientCommand::SetChatArchived { .. } => "SetChatArchived",
+        ClientCommand::RenameChat { .. } => "RenameChat",
+        ClientCommand::SetActiveClient(_) => "SetActiveClient",
+        ClientCommand::RemoveActiveClient(_) => "RemoveActiveClient",
+        ClientCommand::ChangeConfig { .. } => "ChangeConfig",
+        ClientCommand::ChangePermissions(_) => "ChangePermissions",
+        ClientCommand::SetWorkingDirectory(_) => "SetWorkingDirectory",
+        ClientCommand::SetSteering { .. } => "SetSteering",
+        ClientCommand::RemoveSteering { .. } => "RemoveSteering",
+        ClientCommand::Enqueue { .. } => "Enqueue",
+        ClientCommand::Dequeue { .. } => "Dequeue",
+        ClientCommand::ReorderQueue { .. } => "ReorderQueue",
+        ClientCommand::SetDraft { .. } => "SetDraft",
+    }
+}
+
+/// A host's command's name; does not compile unless all commands are listed.
+fn host_command(command: &HostCommand) -> &'static str {
+    match command {
+        HostCommand::AsClient(command) => client_command(command),
+        HostCommand::Report(EventReport::Chat { .. }) => "Report",
+        HostCommand::Report(EventReport::Session(_)) => "ReportSession",
+        HostCommand::AddChat { .. } => "AddChat",
+        HostCommand::ForkChat { .. } => "ForkChat",
+        HostCommand::RemoveChat(_) => "RemoveChat",
+        HostCommand::StartQueued { .. } => "StartWaiting",
+        HostCommand::TakeSteering { .. } => "TakeSteering",
+        HostCommand::StopTurn { .. } => "StopTurn",
+        HostCommand::MoveLeaf { .. } => "MoveLeaf",
+        HostCommand::AddEntries { .. } => "AddEntries",
     }
 }
 
@@ -96,59 +103,59 @@ fn every_command_is_echoed_first() {
                 answer: Some(draft("th")),
             },
         ),
-        (Scene::in_turn(), Command::SetChatRead { chat: main(), read: true }, ChatEvent::ChatReadChanged(true)),
+        (Scene::in_turn(), ClientCommand::SetChatRead { chat: main(), read: true }, ChatEvent::ChatReadChanged(true)),
         (
             Scene::failed(),
-            Command::SetChatArchived { chat: main(), archived: true },
+            ClientCommand::SetChatArchived { chat: main(), archived: true },
             ChatEvent::ChatArchivedChanged(true),
         ),
         (Scene::in_turn(), steer("p1"), ChatEvent::SteeringSet(pending("p1", "p1"))),
         (
             Scene::in_turn().after(steer("p1")),
-            Command::RemoveSteering { chat: main(), id: "p1".into() },
+            ClientCommand::RemoveSteering { chat: main(), id: "p1".into() },
             ChatEvent::SteeringRemoved("p1".into()),
         ),
         (Scene::in_turn(), enqueue("p1"), ChatEvent::QueuedSet(pending("p1", "p1"))),
-        (waiting(), Command::Dequeue { chat: main(), id: "p1".into() }, ChatEvent::QueuedRemoved("p1".into())),
+        (waiting(), ClientCommand::Dequeue { chat: main(), id: "p1".into() }, ChatEvent::QueuedRemoved("p1".into())),
         (
             waiting(),
-            Command::ReorderQueue { chat: main(), order: vec!["p2".into(), "p1".into()] },
+            ClientCommand::ReorderQueue { chat: main(), order: vec!["p2".into(), "p1".into()] },
             ChatEvent::QueueReordered(vec!["p2".into(), "p1".into()]),
         ),
         (
             Scene::failed(),
-            Command::SetDraft { chat: main(), draft: Some(Message::user("half a")) },
+            ClientCommand::SetDraft { chat: main(), draft: Some(Message::user("half a")) },
             ChatEvent::DraftChanged(Some(Message::user("half a"))),
         ),
     ];
     let session_cases = [
-        (Scene::ready(), Command::ChangeModel("large".into()), SessionEvent::ModelChanged("large".into())),
-        (Scene::failed(), Command::ChangeTitle("Name".into()), SessionEvent::TitleChanged("Name".into())),
+        (Scene::ready(), ClientCommand::ChangeModel("large".into()), SessionEvent::ModelChanged("large".into())),
+        (Scene::failed(), ClientCommand::ChangeTitle("Name".into()), SessionEvent::TitleChanged("Name".into())),
         (
             Scene::failed(),
-            Command::RenameChat { chat: main(), title: "Name".into() },
+            ClientCommand::RenameChat { chat: main(), title: "Name".into() },
             SessionEvent::TitleChanged("Name".into()),
         ),
-        (Scene::failed(), Command::SetRead(false), SessionEvent::ReadChanged(false)),
-        (Scene::failed(), Command::SetArchived(true), SessionEvent::ArchivedChanged(true)),
+        (Scene::failed(), ClientCommand::SetRead(false), SessionEvent::ReadChanged(false)),
+        (Scene::failed(), ClientCommand::SetArchived(true), SessionEvent::ArchivedChanged(true)),
         (
             Scene::failed(),
-            Command::SetActiveClient(taking_part("client")),
+            ClientCommand::SetActiveClient(taking_part("client")),
             SessionEvent::ActiveClientSet(taking_part("client")),
         ),
         (
-            Scene::failed().after(Command::SetActiveClient(taking_part("client"))),
-            Command::RemoveActiveClient("client".into()),
+            Scene::failed().after(ClientCommand::SetActiveClient(taking_part("client"))),
+            ClientCommand::RemoveActiveClient("client".into()),
             SessionEvent::ActiveClientRemoved("client".into()),
         ),
         (
             Scene::failed(),
-            Command::ChangeConfig { values: extra("mode", "auto"), replace: false },
+            ClientCommand::ChangeConfig { values: extra("mode", "auto"), replace: false },
             SessionEvent::ConfigChanged { values: extra("mode", "auto"), replace: false },
         ),
         (
             Scene::failed(),
-            Command::ChangePermissions(PermissionsChange::Primary("/w".into())),
+            ClientCommand::ChangePermissions(PermissionsChange::Primary("/w".into())),
             SessionEvent::DetailsChanged(Box::new(SessionDetails {
                 permissions: Some(Permissions { primary: Some("/w".into()), ..Permissions::default() }),
                 ..SessionDetails::default()
@@ -156,7 +163,7 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready(),
-            Command::SetWorkingDirectory("/w".into()),
+            ClientCommand::SetWorkingDirectory("/w".into()),
             SessionEvent::WorkingDirectoryChanged {
                 previous: Scene::ready().session.working_directories.first().cloned(),
                 directory: "/w".into(),
@@ -165,12 +172,12 @@ fn every_command_is_echoed_first() {
     ];
     let mut seen = BTreeSet::new();
     for (mut scene, command, echo) in chat_cases {
-        seen.insert(name(&command));
+        seen.insert(client_command(&command));
         let changes = scene.act(command).unwrap();
         assert_eq!(changes[0], Change::Chat("s1".into(), main(), echo));
     }
     for (mut scene, command, echo) in session_cases {
-        seen.insert(name(&command));
+        seen.insert(client_command(&command));
         let changes = scene.act(command).unwrap();
         assert_eq!(changes[0], Change::Session("s1".into(), echo));
     }
@@ -188,8 +195,8 @@ fn every_command_is_echoed_first() {
         touched_at: Timestamp(3),
     };
     let host_cases = [
-        (Scene::in_turn(), Command::Report { chat: main(), event: ended() }, in_chat(lasting(ended(), 1))),
-        (Scene::in_turn(), Command::ReportSession(SessionEvent::Listed), in_session(SessionEvent::Listed)),
+        (Scene::in_turn(), EventReport::Chat { chat: main(), event: ended() }.into(), in_chat(lasting(ended(), 1))),
+        (Scene::in_turn(), EventReport::Session(SessionEvent::Listed).into(), in_session(SessionEvent::Listed)),
         (Scene::ready(), add_chat("side"), in_session(SessionEvent::ChatAdded(side.clone()))),
         (
             Scene::ready(),
@@ -198,12 +205,12 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready().after_command_of_host(add_chat("side")),
-            Command::RemoveChat("side".into()),
+            HostCommand::RemoveChat("side".into()),
             in_session(SessionEvent::ChatRemoved("side".into())),
         ),
         (
             Scene::in_turn().after(steer("p1")),
-            Command::TakeSteering { chat: main() },
+            HostCommand::TakeSteering { chat: main() },
             in_chat(ChatEvent::SteeringRemoved("p1".into())),
         ),
         (
@@ -217,7 +224,7 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready(),
-            Command::MoveLeaf {
+            HostCommand::MoveLeaf {
                 chat: main(),
                 turns: vec![],
                 older: false,
@@ -228,13 +235,13 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready(),
-            Command::AddEntries { chat: main(), entries: vec![entry()], resets_agent: false },
+            HostCommand::AddEntries { chat: main(), entries: vec![entry()], resets_agent: false },
             in_chat(ChatEvent::EntryAdded(entry())),
         ),
         (waiting().after_command_of_host(stop()), start_queued(), in_chat(ChatEvent::QueuedRemoved("p1".into()))),
     ];
     for (mut scene, command, echo) in host_cases {
-        seen.insert(name(&command));
+        seen.insert(host_command(&command));
         assert_eq!(scene.host(command).unwrap()[0], echo);
     }
     assert_eq!(seen.len(), COMMANDS, "every command was tried");

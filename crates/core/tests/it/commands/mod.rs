@@ -12,11 +12,11 @@ fn entry() -> LogEntry {
 
 #[test]
 fn entries_may_be_added_while_a_turn_runs_and_can_make_the_agent_forget() {
-    let added = |resets_agent| Command::AddEntries { chat: main(), entries: vec![entry()], resets_agent };
+    let added = |resets_agent| HostCommand::AddEntries { chat: main(), entries: vec![entry()], resets_agent };
     let in_chat = |event| Change::Chat("s1".into(), main(), event);
     assert_eq!(Scene::in_turn().host(added(false)).unwrap(), [in_chat(ChatEvent::EntryAdded(entry()))]);
     let known = ChatEvent::AgentSessionChanged(Some("a".into()));
-    let mut scene = Scene::ready().after_command_of_host(Command::Report { chat: main(), event: known });
+    let mut scene = Scene::ready().after_command_of_host(EventReport::Chat { chat: main(), event: known });
     let changes = scene.host(added(true)).unwrap();
     assert_eq!(changes[0], in_chat(ChatEvent::AgentSessionChanged(None)));
     assert_eq!(changes[1], in_chat(ChatEvent::EntryAdded(entry())));
@@ -24,7 +24,7 @@ fn entries_may_be_added_while_a_turn_runs_and_can_make_the_agent_forget() {
 
 #[test]
 fn the_leaf_stays_where_it_is_while_a_turn_runs() {
-    let moved = || Command::MoveLeaf {
+    let moved = || HostCommand::MoveLeaf {
         chat: main(),
         turns: vec![],
         older: false,
@@ -32,7 +32,7 @@ fn the_leaf_stays_where_it_is_while_a_turn_runs() {
         settings: RestoredSettings::default(),
     };
     assert_eq!(Scene::in_turn().host(moved()), Err(Rejection::TurnInProgress(turn())));
-    let known = Scene::ready().after_command_of_host(Command::Report {
+    let known = Scene::ready().after_command_of_host(EventReport::Chat {
         chat: main(),
         event: ChatEvent::AgentSessionChanged(Some("a".into())),
     });
@@ -42,9 +42,9 @@ fn the_leaf_stays_where_it_is_while_a_turn_runs() {
     assert!(changes.contains(&forgotten), "what the agent remembers is another conversation: {changes:?}");
 }
 
-fn start_at(claimed: u64) -> Command {
+fn start_at(claimed: u64) -> ClientCommand {
     let message = Message::user("go");
-    Command::StartTurn { chat: main(), turn: turn(), message, started_at: Some(Timestamp(claimed)) }
+    ClientCommand::StartTurn { chat: main(), turn: turn(), message, started_at: Some(Timestamp(claimed)) }
 }
 
 #[test]
@@ -53,28 +53,31 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
     let waiting = || Scene::in_turn().after(enqueue("p1")).after(enqueue("p2"));
     let drafted = || Scene::reported([asked("q1")]).after(draft_answer("q1", QUESTION, Some(draft("th"))));
     let as_it_is = [
-        (Scene::ready(), Command::ChangeTitle(Session::UNTITLED.into())),
-        (Scene::ready(), Command::SetRead(true)),
-        (Scene::ready(), Command::SetArchived(false)),
-        (Scene::ready(), Command::SetChatRead { chat: main(), read: true }),
-        (Scene::ready(), Command::SetChatArchived { chat: main(), archived: false }),
-        (Scene::ready(), Command::RenameChat { chat: main(), title: Session::UNTITLED.into() }),
+        (Scene::ready(), ClientCommand::ChangeTitle(Session::UNTITLED.into())),
+        (Scene::ready(), ClientCommand::SetRead(true)),
+        (Scene::ready(), ClientCommand::SetArchived(false)),
+        (Scene::ready(), ClientCommand::SetChatRead { chat: main(), read: true }),
+        (Scene::ready(), ClientCommand::SetChatArchived { chat: main(), archived: false }),
+        (Scene::ready(), ClientCommand::RenameChat { chat: main(), title: Session::UNTITLED.into() }),
         (
-            Scene::ready().after(Command::SetActiveClient(taking_part("client"))),
-            Command::SetActiveClient(taking_part("client")),
+            Scene::ready().after(ClientCommand::SetActiveClient(taking_part("client"))),
+            ClientCommand::SetActiveClient(taking_part("client")),
         ),
-        (Scene::ready(), Command::RemoveActiveClient("client".into())),
-        (Scene::ready(), Command::ChangeConfig { values: extra("mode", "ask"), replace: true }),
-        (Scene::ready(), Command::ChangeConfig { values: Extra::new(), replace: false }),
-        (Scene::ready(), Command::ChangePermissions(PermissionsChange::Forget)),
-        (Scene::ready().after(Command::SetWorkingDirectory("/w".into())), Command::SetWorkingDirectory("/w".into())),
+        (Scene::ready(), ClientCommand::RemoveActiveClient("client".into())),
+        (Scene::ready(), ClientCommand::ChangeConfig { values: extra("mode", "ask"), replace: true }),
+        (Scene::ready(), ClientCommand::ChangeConfig { values: Extra::new(), replace: false }),
+        (Scene::ready(), ClientCommand::ChangePermissions(PermissionsChange::Forget)),
+        (
+            Scene::ready().after(ClientCommand::SetWorkingDirectory("/w".into())),
+            ClientCommand::SetWorkingDirectory("/w".into()),
+        ),
         (drafted(), draft_answer("q1", QUESTION, Some(draft("th")))),
         (Scene::reported([asked("q1")]), draft_answer("q1", QUESTION, None)),
         (steered(), steer("p1")),
         (waiting(), enqueue("p2")),
-        (waiting(), Command::ReorderQueue { chat: main(), order: vec!["p1".into()] }),
-        (waiting(), Command::ReorderQueue { chat: main(), order: vec![] }),
-        (Scene::ready(), Command::SetDraft { chat: main(), draft: None }),
+        (waiting(), ClientCommand::ReorderQueue { chat: main(), order: vec!["p1".into()] }),
+        (waiting(), ClientCommand::ReorderQueue { chat: main(), order: vec![] }),
+        (Scene::ready(), ClientCommand::SetDraft { chat: main(), draft: None }),
     ];
     for (mut scene, command) in as_it_is {
         let before = scene.session.clone();
@@ -84,10 +87,10 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
     let of_the_host = [
         (Scene::ready(), start_queued()),
         (waiting(), start_queued()),
-        (Scene::in_turn(), Command::TakeSteering { chat: main() }),
-        (Scene::ready(), Command::Report { chat: main(), event: busy(None) }),
-        (Scene::reported([busy(Some("a"))]), Command::Report { chat: main(), event: busy(Some("a")) }),
-        (Scene::reported([called(Some("a"))]), Command::Report { chat: main(), event: called(Some("a")) }),
+        (Scene::in_turn(), HostCommand::TakeSteering { chat: main() }),
+        (Scene::ready(), EventReport::Chat { chat: main(), event: busy(None) }.into()),
+        (Scene::reported([busy(Some("a"))]), EventReport::Chat { chat: main(), event: busy(Some("a")) }.into()),
+        (Scene::reported([called(Some("a"))]), EventReport::Chat { chat: main(), event: called(Some("a")) }.into()),
     ];
     for (mut scene, command) in of_the_host {
         assert_eq!(scene.host(command.clone()), Ok(vec![]), "{command:?}");
@@ -192,9 +195,11 @@ fn an_option_and_an_edited_input_are_kept_with_the_call() {
 
 #[test]
 fn the_host_and_agents_may_end_a_call_that_a_client_runs() {
-    for who in [Actor::Host, Actor::Agent] {
+    let by_host = Command::Host(complete("c1", false).into());
+    let by_agent = Command::Agent(EventReport::Chat { chat: main(), event: completed("c1") });
+    for command in [by_host, by_agent] {
         let mut scene = Scene::reported(handed_to("client", "c1"));
-        scene.by(&who, complete("c1", false)).unwrap();
+        scene.by(command).unwrap();
         assert_eq!(*scene.status_of("c1"), ToolCallStatus::Completed(success()));
     }
 }
@@ -223,7 +228,7 @@ fn an_added_chat_is_empty_and_lives_beside_the_main_one() {
     let side = scene.session.chat(&"side".into()).unwrap();
     assert_eq!(*side, Chat { uri: Some("scripted:/s1/side".into()), ..Chat::new("side".into(), Timestamp(scene.now)) });
     assert_eq!(scene.session.catalogue, scene.session.chats.iter().map(Chat::row).collect::<Vec<_>>());
-    let go = |turn: &str| Command::StartTurn {
+    let go = |turn: &str| ClientCommand::StartTurn {
         chat: "side".into(),
         turn: turn.into(),
         message: Message::user("go"),
@@ -232,8 +237,8 @@ fn an_added_chat_is_empty_and_lives_beside_the_main_one() {
     assert_eq!(scene.act(go(TURN)), Err(Rejection::DuplicateTurn(turn())), "an id is given once in a session");
     scene.act(go("t2")).unwrap();
     assert!(scene.session.chats.iter().all(|chat| chat.active.is_some()), "both run, each its own turn");
-    scene.act(Command::CancelTurn { chat: "side".into(), turn: "t2".into() }).unwrap();
-    scene.host(Command::RemoveChat("side".into())).unwrap();
+    scene.act(ClientCommand::CancelTurn { chat: "side".into(), turn: "t2".into() }).unwrap();
+    scene.host(HostCommand::RemoveChat("side".into())).unwrap();
     assert_eq!((scene.session.chats.len(), scene.session.catalogue.len()), (1, 1));
     assert_eq!(scene.active().id, turn());
 }
@@ -243,14 +248,14 @@ fn a_full_session_still_takes_a_change_of_a_client_that_takes_part() {
     let mut scene = Scene::ready();
     scene.session.active_clients = (0..MAX_ACTIVE_CLIENTS).map(|number| taking_part(&format!("c{number}"))).collect();
     let renamed = ActiveClient { display_name: Some("Mine".into()), ..taking_part("c7") };
-    scene.by(&Actor::Client("c7".into()), Command::SetActiveClient(renamed.clone())).unwrap();
+    scene.by(Command::Client("c7".into(), ClientCommand::SetActiveClient(renamed.clone()))).unwrap();
     assert_eq!(scene.session.active_clients[7], renamed);
 }
 
 #[test]
 fn a_session_that_is_still_being_created_takes_turns_and_models() {
     let mut scene = Scene::creating();
-    scene.act(Command::ChangeModel("small".into())).unwrap();
+    scene.act(ClientCommand::ChangeModel("small".into())).unwrap();
     scene.act(start(TURN)).unwrap();
     assert_eq!(scene.chat().status(), ChatStatus::InProgress);
 }
@@ -259,20 +264,20 @@ fn a_session_that_is_still_being_created_takes_turns_and_models() {
 fn a_message_may_ask_for_a_model_that_the_agent_lists() {
     let mut scene = Scene::ready();
     let message = Message { model: Some("large".into()), ..Message::user("go") };
-    let start = Command::StartTurn { chat: main(), turn: turn(), message: message.clone(), started_at: None };
+    let start = ClientCommand::StartTurn { chat: main(), turn: turn(), message: message.clone(), started_at: None };
     scene.act(start).unwrap();
     assert_eq!(scene.active().message, message);
     assert_eq!(scene.session.model, None, "the session's own model stays");
 }
 
 #[test]
-fn the_host_and_agents_may_send_messages_that_are_no_persons() {
+fn the_host_may_send_messages_that_are_no_persons() {
     for origin in
         [MessageOrigin::Agent, MessageOrigin::Tool, MessageOrigin::Automation, MessageOrigin::SystemNotification]
     {
         let message = Message { origin, ..Message::user("go") };
-        let command = Command::StartTurn { chat: main(), turn: turn(), message, started_at: None };
-        assert!(Scene::ready().by(&Actor::Host, command.clone()).is_ok());
+        let command = ClientCommand::StartTurn { chat: main(), turn: turn(), message, started_at: None };
+        assert!(Scene::ready().host(command.clone()).is_ok());
         assert_eq!(Scene::ready().act(command), Err(Rejection::OnlyUserMessages));
     }
 }
@@ -318,7 +323,7 @@ fn a_finished_turn_can_be_followed_by_another() {
 fn validating_alone_changes_nothing() {
     let scene = Scene::in_turn();
     let tip = ValidationContext { session: &scene.session, agent: Some(&scene.agent), queue: QueuePolicy::Start };
-    let batch = validate(tip, cancel(TURN), &client(), Timestamp(50)).unwrap();
+    let batch = validate(tip, Command::Client(client(), cancel(TURN)), Timestamp(50)).unwrap();
     let cancelled = Change::Chat("s1".into(), main(), lasting(cancelled(), 47));
     assert_eq!(batch.events, [Event { at: Timestamp(50), change: cancelled }]);
     assert_eq!(scene.session, Scene::in_turn().session);

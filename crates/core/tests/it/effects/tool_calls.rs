@@ -125,10 +125,10 @@ fn a_running_call_that_is_restated_keeps_its_name_and_loses_its_output_and_the_c
 
 #[test]
 fn how_long_a_call_ran_is_measured_from_where_it_was_allowed_to_its_end() {
-    let ends_after = |mut scene: Scene, who: &Actor, milliseconds: u64| {
+    let ends_after = |mut scene: Scene, by: fn(EventReport) -> Command, milliseconds: u64| {
         // The next command is one later.
         scene.now += milliseconds - 1;
-        scene.by(who, Command::Report { chat: main(), event: completed("c1") }).unwrap();
+        scene.by(by(EventReport::Chat { chat: main(), event: completed("c1") })).unwrap();
         (scene.call("c1").ran_ms, scene.call("c1").running_since)
     };
     let asked = || {
@@ -136,10 +136,10 @@ fn how_long_a_call_ran_is_measured_from_where_it_was_allowed_to_its_end() {
         scene.now += 60_000;
         scene.after(resolve("r1", Decision::Approved))
     };
-    assert_eq!(ends_after(asked(), &Actor::Agent, 2_500), (Some(2_500), None), "a person's time is not the call's");
-    assert_eq!(ends_after(Scene::reported(running("c1")), &Actor::Agent, 70), (Some(70), None));
+    assert_eq!(ends_after(asked(), Command::Agent, 2_500), (Some(2_500), None), "a person's time is not the call's");
+    assert_eq!(ends_after(Scene::reported(running("c1")), Command::Agent, 70), (Some(70), None));
     // What the host ends was cut off, and nobody knows when.
-    assert_eq!(ends_after(Scene::reported(running("c1")), &Actor::Host, 70), (None, None));
+    assert_eq!(ends_after(Scene::reported(running("c1")), |report| Command::Host(report.into()), 70), (None, None));
     let mut scene = Scene::reported(running("c1"));
     scene.now += 9;
     let scene = scene.after_report(result_gated("c1"));

@@ -7,36 +7,39 @@ use super::session::*;
 use super::turn::*;
 use super::{Dice, any_extra, new_session};
 
-/// A plausible command on `session` in its current state, and its sender.
-pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Actor) {
-    let client = Actor::Client(client(dice));
+/// A plausible command on `session` in its current state.
+pub(crate) fn command(session: &Session, dice: &mut Dice) -> Command {
+    let client = client(dice);
     // Half of the commands go to the main chat.
     let at = if dice.chance(50) { 0 } else { dice.below(session.chats.len()) };
     let chat = &session.chats[at];
     let id = if dice.chance(2) { ChatId::from("elsewhere") } else { chat.id.clone() };
     if dice.chance(8) {
-        return (of_the_host(id, chat, dice), Actor::Host);
+        return of_the_host(id, chat, dice).into();
     }
     match &chat.active {
-        Some(active) if dice.chance(70) => (report(id, active, dice), Actor::Agent),
+        Some(active) if dice.chance(70) => Command::Agent(report(id, active, dice)),
         Some(active) => {
             let command = request(session, id, chat, Some(active), dice);
-            let who = if is_denied_by_setting(&command) { Actor::Host } else { client };
-            (command, who)
+            match is_denied_by_setting(&command) {
+                true => Command::Host(command.into()),
+                false => Command::Client(client, command),
+            }
         }
         None if dice.chance(60) => {
             let turn = TurnId::from(format!("{}-turn-{}", chat.id, chat.turns.len()));
-            (Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) }, client)
+            let (message, started_at) = (message(dice), claimed(dice));
+            Command::Client(client, ClientCommand::StartTurn { chat: id, turn, message, started_at })
         }
-        None if dice.chance(30) => (Command::ReportSession(session_event(dice)), Actor::Host),
-        None => (request(session, id, chat, None, dice), client),
+        None if dice.chance(30) => Command::Host(EventReport::Session(session_event(dice)).into()),
+        None => Command::Client(client, request(session, id, chat, None, dice)),
     }
 }
 
 /// True for a denial by a rule: no dialect lets a client send it, only the host decides so.
-pub(super) fn is_denied_by_setting(command: &Command) -> bool {
+pub(super) fn is_denied_by_setting(command: &ClientCommand) -> bool {
     match command {
-        Command::ResolvePermission { verdict, .. } => {
+        ClientCommand::ResolvePermission { verdict, .. } => {
             verdict.decision == Decision::Denied && verdict.by == ConfirmationReason::Setting
         }
         _ => false,
@@ -48,14 +51,14 @@ pub(super) fn directory(dice: &mut Dice) -> String {
 }
 
 /// Commands that the host gives of its own accord.
-pub(super) fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
+pub(super) fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> HostCommand {
     match dice.below(14) {
-        13 if dice.chance(50) => Command::SetWorkingDirectory(directory(dice)),
+        13 if dice.chance(50) => ClientCommand::SetWorkingDirectory(directory(dice)).into(),
         12 | 13 => {
             // Some of the earlier turns, as on another branch.
             let turns = of.turns.iter().take(dice.below(3)).cloned().collect();
             let entries = (0..dice.below(2)).map(|_| LogEntry { line: dice.text().into(), after: None }).collect();
-            Command::MoveLeaf {
+            HostCommand::MoveLeaf {
                 chat: id,
                 turns,
                 older: dice.chance(30),
@@ -68,7 +71,7 @@ pub(super) fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
             let uri = dice.pick(&["ahp-chat:/", "ahp-chat://"]);
             let uri = format!("{uri}{chat}{}", if uri.ends_with("//") { "/c2NyaXB0ZWQ6L3Mx" } else { "" });
             if dice.chance(70) {
-                return Command::AddChat { chat, uri };
+                return HostCommand::AddChat { chat, uri };
             }
             let kind = match dice.chance(60) {
                 true => OriginKind::Fork,
@@ -93,16 +96,16 @@ pub(super) fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
                 kind,
                 log,
             };
-            Command::ForkChat { chat, uri, origin: origin.into(), turns, older: dice.chance(30) }
+            HostCommand::ForkChat { chat, uri, origin: origin.into(), turns, older: dice.chance(30) }
         }
-        2 | 5 | 6 => Command::RemoveChat(if dice.chance(80) { side_chat(dice) } else { id }),
-        3 => Command::TakeSteering { chat: id },
+        2 | 5 | 6 => HostCommand::RemoveChat(if dice.chance(80) { side_chat(dice) } else { id }),
+        3 => HostCommand::TakeSteering { chat: id },
         4 => {
             let turn = of.active.as_ref().map_or_else(|| TurnId::from(dice.id("turn-")), |active| active.id.clone());
-            Command::StopTurn { chat: id, turn, error: error(dice) }
+            HostCommand::StopTurn { chat: id, turn, error: error(dice) }
         }
-        9..=11 => Command::ReportSession(session_event(dice)),
-        _ => Command::StartQueued { chat: id },
+        9..=11 => EventReport::Session(session_event(dice)).into(),
+        _ => HostCommand::StartQueued { chat: id },
     }
 }
 
@@ -126,7 +129,7 @@ pub(super) fn request(
     chat: &Chat,
     active: Option<&ActiveTurn>,
     dice: &mut Dice,
-) -> Command {
+) -> ClientCommand {
     let turn = match active {
         Some(active) if dice.chance(90) => active.id.clone(),
         _ => TurnId::from(dice.id("turn-")),
@@ -153,68 +156,68 @@ pub(super) fn request(
                     (PermissionTarget::Request(request.id), verdict)
                 }
             };
-            Command::ResolvePermission { chat: id, turn, question, verdict }
+            ClientCommand::ResolvePermission { chat: id, turn, question, verdict }
         }
         4 => {
             let request = request_id(chat, active, dice);
             let outcome = dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined, InputOutcome::Cancelled]);
-            Command::AnswerInput { chat: id, request, outcome, answers: answers(dice) }
+            ClientCommand::AnswerInput { chat: id, request, outcome, answers: answers(dice) }
         }
         14 | 15 => {
             let request = request_id(chat, active, dice);
             let question = question_id(dice);
-            Command::DraftAnswer { chat: id, request, question, answer: dice.maybe(answer) }
+            ClientCommand::DraftAnswer { chat: id, request, question, answer: dice.maybe(answer) }
         }
         16 => {
             let call = some_call(active, dice, |status| matches!(status, ToolCallStatus::PendingResultConfirmation(_)));
             let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
-            Command::ConfirmResult { chat: id, turn, call, decision }
+            ClientCommand::ConfirmResult { chat: id, turn, call, decision }
         }
         17 => {
             let call = some_call(active, dice, |status| *status == ToolCallStatus::Running);
             match dice.chance(50) {
-                true => Command::ReportClientOutput { chat: id, turn, call, output: output(dice) },
+                true => ClientCommand::ReportClientOutput { chat: id, turn, call, output: output(dice) },
                 false => {
                     let ask = dice.chance(50);
-                    Command::CompleteClientCall { chat: id, turn, call, result: result(dice), ask }
+                    ClientCommand::CompleteClientCall { chat: id, turn, call, result: result(dice), ask }
                 }
             }
         }
         18 => match dice.below(5) {
-            4 => Command::RenameChat { chat: id, title: dice.text() },
-            3 => Command::ChangePermissions(permissions_change(dice)),
-            0 => Command::SetChatRead { chat: id, read: dice.chance(80) },
-            1 => Command::SetChatArchived { chat: id, archived: dice.chance(50) },
-            _ => Command::ChangeConfig { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
+            4 => ClientCommand::RenameChat { chat: id, title: dice.text() },
+            3 => ClientCommand::ChangePermissions(permissions_change(dice)),
+            0 => ClientCommand::SetChatRead { chat: id, read: dice.chance(80) },
+            1 => ClientCommand::SetChatArchived { chat: id, archived: dice.chance(50) },
+            _ => ClientCommand::ChangeConfig { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
         },
         13 | 20 => match dice.chance(60) {
-            true => Command::SetActiveClient(active_client(dice)),
-            false => Command::RemoveActiveClient(client(dice)),
+            true => ClientCommand::SetActiveClient(active_client(dice)),
+            false => ClientCommand::RemoveActiveClient(client(dice)),
         },
-        5 => Command::CancelTurn { chat: id, turn },
-        6 => Command::ChangeModel(model(dice)),
+        5 => ClientCommand::CancelTurn { chat: id, turn },
+        6 => ClientCommand::ChangeModel(model(dice)),
         7 => match dice.below(3) {
-            0 => Command::ChangeTitle(dice.text()),
-            1 => Command::SetRead(!session.is_read),
-            _ => Command::SetArchived(!session.is_archived),
+            0 => ClientCommand::ChangeTitle(dice.text()),
+            1 => ClientCommand::SetRead(!session.is_read),
+            _ => ClientCommand::SetArchived(!session.is_archived),
         },
-        8 => Command::SetSteering { chat: id, message: pending_message(pending, dice) },
-        9 => Command::RemoveSteering { chat: id, id: pending },
+        8 => ClientCommand::SetSteering { chat: id, message: pending_message(pending, dice) },
+        9 => ClientCommand::RemoveSteering { chat: id, id: pending },
         10 | 11 => {
             let fresh = PendingId::from(format!("pending-{}", dice.below(50)));
-            Command::Enqueue { chat: id, message: pending_message(fresh, dice) }
+            ClientCommand::Enqueue { chat: id, message: pending_message(fresh, dice) }
         }
         12 => match dice.below(4) {
-            0 => Command::Dequeue { chat: id, id: pending },
+            0 => ClientCommand::Dequeue { chat: id, id: pending },
             1 | 2 => {
                 let mut order: Vec<PendingId> = chat.queued.iter().map(|queued| queued.id.clone()).collect();
                 order.reverse();
                 order.truncate(1 + dice.below(order.len()));
-                Command::ReorderQueue { chat: id, order }
+                ClientCommand::ReorderQueue { chat: id, order }
             }
-            _ => Command::SetDraft { chat: id, draft: dice.maybe(message) },
+            _ => ClientCommand::SetDraft { chat: id, draft: dice.maybe(message) },
         },
-        _ => Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) },
+        _ => ClientCommand::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) },
     }
 }
 
@@ -245,7 +248,7 @@ pub(super) fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
 }
 
 /// An agent's report on a running turn: mostly one that fits.
-pub(super) fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
+pub(super) fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> EventReport {
     let turn = if dice.chance(98) { active.id.clone() } else { TurnId::from(dice.id("turn-")) };
     let event = match dice.below(47) {
         0 => ChatEvent::TurnCompleted { turn, duration: None },
@@ -324,7 +327,7 @@ pub(super) fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Comm
             ChatEvent::InputRequested { turn, request: Box::new(input_request(id, dice)) }
         }
     };
-    Command::Report { chat, event }
+    EventReport::Chat { chat, event }
 }
 
 pub(super) fn whole_or_new_part(active: &ActiveTurn, dice: &mut Dice) -> Part {

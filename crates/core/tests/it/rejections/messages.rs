@@ -30,13 +30,13 @@ fn a_message_has_a_text_or_an_attachment() {
             client_wants(Scene::ready(), start_with(Message::user(text)), Rejection::EmptyMessage, EMPTY),
             client_wants(
                 Scene::in_turn(),
-                Command::Enqueue { chat: main(), message: message.clone() },
+                ClientCommand::Enqueue { chat: main(), message: message.clone() },
                 Rejection::EmptyMessage,
                 EMPTY,
             ),
             client_wants(
                 Scene::in_turn(),
-                Command::SetSteering { chat: main(), message },
+                ClientCommand::SetSteering { chat: main(), message },
                 Rejection::EmptyMessage,
                 EMPTY,
             ),
@@ -47,7 +47,7 @@ fn a_message_has_a_text_or_an_attachment() {
     let attached = Message { attachments: vec![attachment], ..Message::user("") };
     assert!(Scene::ready().act(start_with(attached)).is_ok());
     // A draft may be empty: the person is about to write it.
-    assert!(Scene::ready().act(Command::SetDraft { chat: main(), draft: Some(Message::user("")) }).is_ok());
+    assert!(Scene::ready().act(ClientCommand::SetDraft { chat: main(), draft: Some(Message::user("")) }).is_ok());
 }
 
 #[test]
@@ -68,11 +68,14 @@ fn a_turn_is_cancelled_once_and_only_while_it_runs() {
 #[test]
 fn a_model_is_one_that_the_agent_lists() {
     check(vec![
-        client_wants(Scene::ready(), Command::ChangeModel("huge".into()), unknown_model(), UNKNOWN_MODEL),
-        client_wants(Scene::failed(), Command::ChangeModel("small".into()), creation_failed(), CREATION_FAILED),
+        client_wants(Scene::ready(), ClientCommand::ChangeModel("huge".into()), unknown_model(), UNKNOWN_MODEL),
+        client_wants(Scene::failed(), ClientCommand::ChangeModel("small".into()), creation_failed(), CREATION_FAILED),
         client_wants(
             Scene::in_turn(),
-            Command::Enqueue { chat: main(), message: PendingMessage { id: "p1".into(), message: with_model("huge") } },
+            ClientCommand::Enqueue {
+                chat: main(),
+                message: PendingMessage { id: "p1".into(), message: with_model("huge") },
+            },
             unknown_model(),
             UNKNOWN_MODEL,
         ),
@@ -83,13 +86,14 @@ fn a_model_is_one_that_the_agent_lists() {
 fn an_agent_that_has_not_told_its_models_may_have_any() {
     let mut silent = Scene::ready();
     silent.agent.models.clear();
-    silent.act(Command::ChangeModel("small".into())).unwrap();
+    silent.act(ClientCommand::ChangeModel("small".into())).unwrap();
 }
 
 #[test]
 fn without_an_agent_no_model_is_known() {
     let mut session = Scene::ready().session;
-    let refused = advance(&mut session, None, Command::ChangeModel("small".into()), &client(), Timestamp(9));
+    let change = Command::Client(client(), ClientCommand::ChangeModel("small".into()));
+    let refused = advance(&mut session, None, change, Timestamp(9));
     assert!(matches!(refused, Err(Rejection::UnknownModel { .. })));
 }
 
@@ -109,39 +113,44 @@ fn messages_wait_only_in_a_usable_session_within_bounds_and_in_the_name_of_a_per
         client_wants(full, enqueue("one-more"), Rejection::QueueFull, "1000 messages are queued already"),
         client_wants(
             Scene::in_turn(),
-            Command::Enqueue { chat: main(), message: from_agent() },
+            ClientCommand::Enqueue { chat: main(), message: from_agent() },
             Rejection::OnlyUserMessages,
             ONLY_USER,
         ),
         client_wants(
             Scene::ready(),
-            Command::SetDraft { chat: main(), draft: Some(of_agent()) },
+            ClientCommand::SetDraft { chat: main(), draft: Some(of_agent()) },
             Rejection::OnlyUserMessages,
             ONLY_USER,
         ),
         client_wants(
             Scene::in_turn(),
-            Command::SetSteering { chat: main(), message: from_agent() },
+            ClientCommand::SetSteering { chat: main(), message: from_agent() },
             Rejection::OnlyUserMessages,
             ONLY_USER,
         ),
         client_wants(
             Scene::failed(),
-            Command::SetSteering { chat: main(), message: pending("p1", "left") },
+            ClientCommand::SetSteering { chat: main(), message: pending("p1", "left") },
             creation_failed(),
             CREATION_FAILED,
         ),
-        client_wants(Scene::in_turn(), Command::RemoveSteering { chat: main(), id: "p9".into() }, unknown(), no_such),
         client_wants(
-            Scene::in_turn().after(Command::SetSteering { chat: main(), message: pending("p1", "left") }),
-            Command::RemoveSteering { chat: main(), id: "p9".into() },
+            Scene::in_turn(),
+            ClientCommand::RemoveSteering { chat: main(), id: "p9".into() },
             unknown(),
             no_such,
         ),
-        client_wants(Scene::in_turn(), Command::Dequeue { chat: main(), id: "p9".into() }, unknown(), no_such),
+        client_wants(
+            Scene::in_turn().after(ClientCommand::SetSteering { chat: main(), message: pending("p1", "left") }),
+            ClientCommand::RemoveSteering { chat: main(), id: "p9".into() },
+            unknown(),
+            no_such,
+        ),
+        client_wants(Scene::in_turn(), ClientCommand::Dequeue { chat: main(), id: "p9".into() }, unknown(), no_such),
         client_wants(
             Scene::in_turn().after(enqueue("p1")),
-            Command::ReorderQueue { chat: main(), order: vec!["p1".into(), "p9".into()] },
+            ClientCommand::ReorderQueue { chat: main(), order: vec!["p1".into(), "p9".into()] },
             unknown(),
             no_such,
         ),

@@ -13,31 +13,30 @@ use crate::scene::*;
 
 struct Case {
     given: Scene,
-    who: Actor,
     command: Command,
     with: Rejection,
     says: &'static str,
 }
 
 /// A client's command that is refused.
-fn client_wants(given: Scene, command: Command, with: Rejection, says: &'static str) -> Case {
-    Case { given, who: client(), command, with, says }
+fn client_wants(given: Scene, command: ClientCommand, with: Rejection, says: &'static str) -> Case {
+    Case { given, command: Command::Client(client(), command), with, says }
 }
 
 /// A host's command that is refused.
-fn host_wants(given: Scene, command: Command, with: Rejection, says: &'static str) -> Case {
-    Case { given, who: Actor::Host, command, with, says }
+fn host_wants(given: Scene, command: impl Into<HostCommand>, with: Rejection, says: &'static str) -> Case {
+    Case { given, command: Command::Host(command.into()), with, says }
 }
 
 /// An agent's report that is refused.
 fn agent_reports(given: Scene, event: ChatEvent, with: Rejection, says: &'static str) -> Case {
-    Case { given, who: Actor::Agent, command: Command::Report { chat: main(), event }, with, says }
+    Case { given, command: Command::Agent(EventReport::Chat { chat: main(), event }), with, says }
 }
 
 fn check(cases: Vec<Case>) {
-    for Case { given, who, command, with, says } in cases {
+    for Case { given, command, with, says } in cases {
         let mut scene = given.clone();
-        assert_eq!(scene.by(&who, command.clone()), Err(with.clone()), "{command:?}");
+        assert_eq!(scene.by(command.clone()), Err(with.clone()), "{command:?}");
         assert_eq!(with.to_string(), says);
         assert_eq!(scene.session, given.session, "a refusal changes nothing: {command:?}");
     }
@@ -51,8 +50,8 @@ fn of_agent() -> Message {
     Message { origin: MessageOrigin::Agent, ..Message::user("go") }
 }
 
-fn start_with(message: Message) -> Command {
-    Command::StartTurn { chat: main(), turn: TURN.into(), message, started_at: None }
+fn start_with(message: Message) -> ClientCommand {
+    ClientCommand::StartTurn { chat: main(), turn: TURN.into(), message, started_at: None }
 }
 
 fn unknown_model() -> Rejection {

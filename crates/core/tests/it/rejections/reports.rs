@@ -64,13 +64,13 @@ fn what_persons_do_and_what_follows_from_chats_is_not_reported() {
         SessionEvent::ChatAdded(ChatRow { chat: "side".into(), ..row }),
         SessionEvent::ChatRemoved(main()),
     ];
-    let host = |event| host_wants(given.clone(), Command::ReportSession(event), Rejection::NotPermitted, NOT_YOURS);
+    let host = |event| host_wants(given.clone(), EventReport::Session(event), Rejection::NotPermitted, NOT_YOURS);
     check(mirrored.into_iter().map(host).collect());
 }
 
 #[test]
 fn a_creation_that_failed_does_not_become_ready() {
-    let ready = Command::ReportSession(SessionEvent::Ready);
+    let ready = EventReport::Session(SessionEvent::Ready);
     check(vec![host_wants(Scene::failed(), ready, creation_failed(), CREATION_FAILED)]);
 }
 

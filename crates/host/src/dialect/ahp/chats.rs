@@ -42,7 +42,7 @@ impl Peer {
         let chat = self.new_chat(&session.uri, &params.chat).await?;
         match params.source {
             None => {
-                let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
+                let add = HostCommand::AddChat { chat: chat.clone(), uri: params.chat };
                 let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
                 added.map_err(|error| refused(&error))?;
             }
@@ -50,7 +50,7 @@ impl Peer {
         }
         if let Some(message) = message {
             let turn = TurnId::from(format!("{chat}-first"));
-            let start = Command::StartTurn { chat, turn, message, started_at: None };
+            let start = ClientCommand::StartTurn { chat, turn, message, started_at: None };
             let started = self.host.carry_out(&session, start).await.map_err(stopped)?;
             started.map_err(|error| refused(&error))?;
         }
@@ -142,7 +142,7 @@ impl Peer {
             Some(_) | None => return Err(self.unchangeable(&params.channel, not_found(&params.channel)).await),
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
-        let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
+        let removed = self.host.carry_out(&session, HostCommand::RemoveChat(chat)).await.map_err(stopped)?;
         removed.map_err(|error| refused(&error))
     }
 }

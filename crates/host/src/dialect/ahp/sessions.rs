@@ -109,7 +109,7 @@ impl Peer {
         if let Some(client) = active_client
             && let Some(session) = self.host.session(&uri).await.map_err(stopped)?
         {
-            let take_part = self.host.carry_out(&session, Command::SetActiveClient(client)).await;
+            let take_part = self.host.carry_out(&session, ClientCommand::SetActiveClient(client)).await;
             take_part.map_err(stopped)?.map_err(|error| refused(&error))?;
         }
         Ok(())

@@ -159,8 +159,8 @@ impl SessionTask {
         };
         let origin = Arc::new(self.origin_in(source, Some(turn), kind, log));
         let LoggedTurns { turns, older } = window;
-        let command = Command::ForkChat { chat: chat.clone(), uri, origin, turns, older };
-        Ok(match self.attempt(command, &Actor::Host, None).await? {
+        let command = HostCommand::ForkChat { chat: chat.clone(), uri, origin, turns, older };
+        Ok(match self.attempt(command, None).await? {
             Ok(_) => {
                 self.begin_copy(&chat, Some(seen.index)).await;
                 Ok(())
@@ -206,8 +206,8 @@ impl SessionTask {
         let noted = match planned.await {
             Ok(None) => return Ok(()),
             Ok(Some(entry)) => {
-                let command = Command::AddEntries { chat: chat.clone(), entries: vec![entry], resets_agent: false };
-                self.attempt(command, &Actor::Host, None).await?.map(|_| ()).map_err(|refusal| refusal.to_string())
+                let command = HostCommand::AddEntries { chat: chat.clone(), entries: vec![entry], resets_agent: false };
+                self.attempt(command, None).await?.map(|_| ()).map_err(|refusal| refusal.to_string())
             }
             Err(error) => Err(error.to_string()),
         };

@@ -265,7 +265,7 @@ impl SessionTask {
         }
         let details = Box::new(SessionDetails { unsaved: reason, ..self.tip.details.clone() });
         let mut out = Outbox::default();
-        self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Actor::Host, &mut out).ok();
+        self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), &mut out).ok();
         self.publisher.send(&self.tip.id, &mut out, None).await
     }
 

@@ -34,7 +34,7 @@ impl SessionTask {
         }
         if spoke && self.tip.chat(&chat).is_some_and(|chat| chat.activity.is_some()) {
             let event = ChatEvent::ActivityChanged(None);
-            self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, out).ok();
+            self.accept(EventReport::Chat { chat: chat.clone(), event }, out).ok();
         }
         if let Some(mark) = mark {
             out.marks.insert(chat, mark);
@@ -66,12 +66,7 @@ impl SessionTask {
             content::put(self.logs.store().as_ref(), &self.tip.id, &id, &bytes).await?;
         }
         for command in commands {
-            let who = match &command {
-                // The agent withdraws its request, which nobody has decided.
-                Command::ResolvePermission { .. } => Actor::Host,
-                _ => Actor::Agent,
-            };
-            if let Err(rejection) = self.accept(command, &who, out) {
+            if let Err(rejection) = self.accept_from(command, out) {
                 tracing::debug!(
                     session = %self.tip.id, %rejection,
                     "an agent's report is invalid in the session's current state"
@@ -117,7 +112,7 @@ impl SessionTask {
         if let Some(decision) = self.tip.details.permissions.as_ref().and_then(|policy| policy.answer(request)) {
             let (chat, question) = (chat.clone(), PermissionTarget::Request(request.id.clone()));
             let verdict = Verdict::by_rule(decision, request);
-            self.accept(Command::ResolvePermission { chat, turn, question, verdict }, &Actor::Host, out).ok();
+            self.accept(ClientCommand::ResolvePermission { chat, turn, question, verdict }, out).ok();
             return;
         }
         let Some(remembered) = self.tip.details.remembered.iter().find(|known| known.answers(request)) else { return };
@@ -129,12 +124,12 @@ impl SessionTask {
             .or_else(|| fitting(&|option| option.lasting))
             .or_else(|| fitting(&|_| true));
         let decision = if allows { Decision::Approved } else { Decision::Denied };
-        let resolve = Command::ResolvePermission {
+        let resolve = ClientCommand::ResolvePermission {
             chat: chat.clone(),
             turn,
             question: PermissionTarget::Request(request.id.clone()),
             verdict: Verdict { by: ConfirmationReason::Setting, option, ..decision.into() },
         };
-        self.accept(resolve, &Actor::Host, out).ok();
+        self.accept(resolve, out).ok();
     }
 }

@@ -192,11 +192,11 @@ impl<'a> ReportTranslator<'a> {
     }
 
     fn chat(&mut self, event: ChatEvent) {
-        self.command(Command::Report { chat: self.place.chat.id.clone(), event });
+        self.command(Command::Agent(EventReport::Chat { chat: self.place.chat.id.clone(), event }));
     }
 
     fn session(&mut self, event: SessionEvent) {
-        self.command(Command::ReportSession(event));
+        self.command(Command::Agent(EventReport::Session(event)));
     }
 
     fn part(&mut self, turn: &TurnId, part: Part) {
@@ -268,8 +268,9 @@ pub(super) mod tests {
     pub(super) fn names(event: AgentEvent, session: &Session) -> String {
         let report = translated(event, session);
         let events = report.commands.iter().map(|command| match command {
-            Command::Report { event, .. } => format!("{event:?}"),
-            Command::ReportSession(event) => format!("{event:?}"),
+            Command::Agent(EventReport::Chat { event, .. }) => format!("{event:?}"),
+            Command::Agent(EventReport::Session(event)) => format!("{event:?}"),
+            Command::Host(HostCommand::AsClient(command)) => format!("{command:?}"),
             command => format!("{command:?}"),
         });
         let stored = report.store.iter().map(|(_, bytes)| format!("Stored({})", bytes.len()));

@@ -92,12 +92,14 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 Some(ToolStage::Pending | ToolStage::Running) | None => return,
             };
             let over = verdict.decision == Decision::Denied;
-            out.command(Command::ResolvePermission {
+            // It withdraws its request, which nobody has decided: the host does.
+            let resolve = ClientCommand::ResolvePermission {
                 chat: out.place.chat.id.clone(),
                 turn: turn.clone(),
                 question: PermissionTarget::Request(pending.id.clone()),
                 verdict,
-            });
+            };
+            out.command(Command::Host(resolve.into()));
             if over {
                 return;
             }
@@ -355,7 +357,7 @@ mod tests {
         for update in updates {
             let ReportTranslation { commands, .. } = translated(AgentEvent::Tool(Box::new(update)), &session);
             for command in commands {
-                advance(&mut session, None, command, &Actor::Host, Timestamp(1)).unwrap();
+                advance(&mut session, None, command, Timestamp(1)).unwrap();
             }
         }
         session.chats[0].active.as_ref().unwrap().tool_call(&"c".into()).unwrap().clone()
@@ -364,8 +366,8 @@ mod tests {
     fn approve(session: &mut Session) {
         let question = PermissionTarget::Request("r".into());
         let verdict = Decision::Approved.into();
-        let command = Command::ResolvePermission { chat: "main".into(), turn: TURN.into(), question, verdict };
-        advance(session, None, command, &Actor::Host, Timestamp(1)).unwrap();
+        let command = ClientCommand::ResolvePermission { chat: "main".into(), turn: TURN.into(), question, verdict };
+        advance(session, None, HostCommand::from(command), Timestamp(1)).unwrap();
     }
 
     #[test]
@@ -500,7 +502,8 @@ mod tests {
         let done = ToolUpdate { stage: Some(ToolStage::Completed), output, ..titled("edit") };
         let report = translated(AgentEvent::Tool(Box::new(done)), &session_with(vec![]));
         assert_eq!(report.store.len(), 2);
-        let Some(Command::Report { event: ChatEvent::ToolCallCompleted { result, .. }, .. }) = report.commands.last()
+        let last = report.commands.last();
+        let Some(Command::Agent(EventReport::Chat { event: ChatEvent::ToolCallCompleted { result, .. }, .. })) = last
         else {
             panic!("{:?}", report.commands);
         };
@@ -528,7 +531,7 @@ mod tests {
         {
             let report = translated(AgentEvent::Tool(Box::new(update)), &session);
             for command in report.commands {
-                advance(&mut session, None, command, &Actor::Host, Timestamp(1)).unwrap();
+                advance(&mut session, None, command, Timestamp(1)).unwrap();
             }
             if session.chats[0].active.as_ref().unwrap().waits_for_person() {
                 approve(&mut session);

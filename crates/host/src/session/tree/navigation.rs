@@ -166,12 +166,12 @@ impl SessionTask {
         };
         let LeafMove { turns, older, entries, settings, moves, navigated, summary_line } = navigation;
         if !moves {
-            let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: false };
-            return Ok(self.attempt(command, &Actor::Host, None).await?.map(|_| navigated).map_err(TreeError::from));
+            let command = HostCommand::AddEntries { chat: chat.clone(), entries, resets_agent: false };
+            return Ok(self.attempt(command, None).await?.map(|_| navigated).map_err(TreeError::from));
         }
         self.logs.note(chat, &turns);
-        let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries, settings };
-        match self.attempt(command, &Actor::Host, action).await? {
+        let command = HostCommand::MoveLeaf { chat: chat.clone(), turns, older, entries, settings };
+        match self.attempt(command, action).await? {
             Ok(CommandOutcome::Happened | CommandOutcome::NoChange) => {
                 self.agents.restart(chat, self.session_context.env.spawn.as_ref());
                 self.relist_checkpoints(chat).await?;

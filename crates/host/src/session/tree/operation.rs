@@ -259,7 +259,7 @@ impl SessionTask {
         let event = ChatEvent::ActivityChanged(words.map(str::to_owned));
         let mut out = Outbox::default();
         // A removed chat has nothing to show.
-        self.accept(Command::Report { chat: chat.clone(), event }, &Actor::Host, &mut out).ok();
+        self.accept(EventReport::Chat { chat: chat.clone(), event }, &mut out).ok();
         self.send(out).await
     }
 }

@@ -324,8 +324,8 @@ impl SessionTask {
             Ok(planned) => planned,
             Err(error) => return Ok(Err(error)),
         };
-        let command = Command::AddEntries { chat: chat.clone(), entries, resets_agent: true };
-        Ok(match self.attempt(command, &Actor::Host, None).await? {
+        let command = HostCommand::AddEntries { chat: chat.clone(), entries, resets_agent: true };
+        Ok(match self.attempt(command, None).await? {
             Ok(_) => {
                 self.agents.restart(chat, self.session_context.env.spawn.as_ref());
                 Ok((id, line))
