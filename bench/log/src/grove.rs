@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use grove_fs::LocalFs;
-use grove_host::{FileJournal, Journal, SyncMode};
+use grove_host::{JournalStorage, SegmentFiles, SyncMode};
 use grove_tree::store::{self, IndexOrigin, OpenedLog};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -97,7 +97,7 @@ struct Arrival {
 /// Each session waits for the confirmation of its entry; entries that arrive meanwhile are in the next batch. The
 /// host's sessions and its sequencer work in the same way.
 pub(crate) fn append(folder: &Path) -> Result<Appended> {
-    let (journal, _) = FileJournal::open(folder)?;
+    let (journal, _) = SegmentFiles::open(folder)?;
     runtime()?.block_on(async {
         let (arrivals, inbox) = mpsc::channel(1_024);
         let messages: Vec<Vec<serde_json::Value>> = (0..SESSIONS).map(messages).collect();
@@ -139,7 +139,7 @@ async fn send(session: usize, messages: Vec<serde_json::Value>, arrivals: mpsc::
 }
 
 /// Returns the number of batches and bytes.
-async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> Result<(usize, u64)> {
+async fn write(mut journal: SegmentFiles, mut inbox: mpsc::Receiver<Arrival>) -> Result<(usize, u64)> {
     let mut batch = Vec::with_capacity(BATCH);
     let (mut syncs, mut bytes) = (0, 0);
     while inbox.recv_many(&mut batch, BATCH).await > 0 {

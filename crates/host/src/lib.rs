@@ -89,7 +89,11 @@ pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use env::*;
 pub use host::{AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING};
-pub use journal::{FileJournal, Journal, JournalContents, JournalError, NoJournal, RecoveredState, SyncMode, recover};
+pub use journal::{
+    AppendOutcome, EventGroup, FileJournal, Journal, JournalContents, JournalEntry, JournalError, JournalStart,
+    JournalStorage, KnownClient, NoJournal, PendingEntry, Position, RecordJournal, RecoveredState, SegmentFiles,
+    SyncMode, recover,
+};
 pub use leases::Lease;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use store::paths;

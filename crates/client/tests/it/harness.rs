@@ -11,7 +11,7 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options, Subscription, V1};
 use grove_fs::MemoryFs;
-use grove_host::{Config, Env, Host, Journal, JournalContents, Stores, SyncMode, recover};
+use grove_host::{Config, Env, Host, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::host::{Dialer, PIPE_BYTES, TOKEN, Tasks, pipes};
 use grove_wire::v1::{self, SessionChange, SessionState, UserMessage};
 use serde_json::json;
@@ -126,7 +126,7 @@ impl Dial for InMemory {
 struct MemoryJournal(Arc<Mutex<Vec<u8>>>);
 
 #[async_trait]
-impl Journal for MemoryJournal {
+impl JournalStorage for MemoryJournal {
     async fn append(&mut self, batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
         self.0.lock().unwrap().extend_from_slice(&batch);
         Ok(())
@@ -166,7 +166,8 @@ impl TestHost {
         let contents = JournalContents::from_bytes(&journal.0.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
-        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
+        let host =
+            Host::start(env, config, agents, Box::new(RecordJournal::new(journal.clone())), recovered).await.unwrap();
         *front.dialer.lock().unwrap() = grove_testkit::host::serve_at(&host, front.address).0;
         Self { host, front, journal, sessions, tasks }
     }

@@ -98,7 +98,7 @@ impl Host {
     /// Starts a host with these agents that keeps nothing on disk.
     pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, HostStopped> {
         let recovered = RecoveredState::nothing(&config.limits);
-        Self::start(env, config, agents, Box::new(NoJournal), recovered).await
+        Self::start(env, config, agents, Box::new(NoJournal::default()), recovered).await
     }
 
     /// Starts a host with these agents from the end of its journal.
@@ -120,7 +120,7 @@ impl Host {
             left.extend(spills::sweep(store.as_ref(), &busy).await);
         }
         let damage: Arc<[String]> = recovered.damage.as_slice().into();
-        let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
+        let (sequencer, handle) = Sequencer::start(config.clone(), env.clock.clone(), journal, recovered).await;
         let storage = sequencer.storage();
         env.spawn.spawn(Box::pin(sequencer.run()));
         let host = Self(Arc::new(HostInner {

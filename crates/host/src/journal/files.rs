@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use super::end::{self, EndFile};
 use super::record::{JournalRecord, JournalRecordRef, SegmentEnd};
+use super::record_journal::{JournalStorage, SyncMode};
 use super::recover::{JournalContents, JournalItem};
-use super::{Journal, SyncMode};
 
 /// The size at which a segment ends and the next one starts.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -35,9 +35,9 @@ pub enum JournalError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// The journal in a folder. A thread of its own writes it, since writing and syncing block.
+/// The segments of a journal in a folder. A thread of their own writes them, since writing and syncing block.
 #[derive(Debug)]
-pub struct FileJournal {
+pub struct SegmentFiles {
     /// `Some` until it is dropped.
     jobs: Option<mpsc::SyncSender<JournalJob>>,
     thread: Option<JoinHandle<()>>,
@@ -55,7 +55,7 @@ enum JournalJob {
     Remove { segment: u64 },
 }
 
-impl FileJournal {
+impl SegmentFiles {
     /// Reads the journal in a folder and opens it for writing. A torn end, as a crash leaves it, is cut off.
     pub fn open(folder: &Path) -> Result<(Self, JournalContents), JournalError> {
         let failed = |error| JournalError::Io { path: folder.to_owned(), error };
@@ -87,7 +87,7 @@ impl FileJournal {
     }
 }
 
-impl Drop for FileJournal {
+impl Drop for SegmentFiles {
     /// Waits until the thread has cut off the zeros and noted the end.
     fn drop(&mut self) {
         self.jobs = None;
@@ -177,7 +177,7 @@ fn cut_off(end: SegmentEnd, bytes: u64) -> String {
 }
 
 #[async_trait]
-impl Journal for FileJournal {
+impl JournalStorage for SegmentFiles {
     async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()> {
         let gone = || io::Error::other("the journal's thread has ended");
         let rotate = self.length >= SEGMENT_BYTES;
@@ -215,7 +215,7 @@ impl Journal for FileJournal {
     }
 }
 
-impl FileJournal {
+impl SegmentFiles {
     /// The first batch of a segment, with the length of the one before it.
     fn with_head(&self, batch: &[u8], rotate: bool) -> io::Result<Vec<u8>> {
         let current = SegmentEnd { number: self.number, bytes: self.length };

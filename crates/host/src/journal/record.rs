@@ -3,6 +3,8 @@
 //! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`, so a line alone shows if it is complete. Each record of a
 //! group but the last has `more`.
 
+use std::io;
+
 use grove_agents::FrameCursor;
 use grove_core::{ChatId, ClientId, Event, SessionId};
 use serde::{Deserialize, Serialize};
@@ -32,7 +34,8 @@ pub(crate) enum JournalRecord {
         #[serde(default)]
         more: bool,
     },
-    /// Sequence numbers up to here may be used: some go to refusals, which are not recorded.
+    /// Sequence numbers up to here may be in use, for events without a record: those of sessions that clients store.
+    /// Earlier versions also reserved numbers for refusals.
     Reserved(u64),
     /// A client's id and the version that it speaks.
     Client { id: ClientId, version: ClientVersion },
@@ -96,12 +99,12 @@ const HEAD: usize = 9;
 
 impl JournalRecordRef<'_> {
     /// Appends the record's line to a batch.
-    pub(crate) fn write(&self, batch: &mut Vec<u8>) -> serde_json::Result<()> {
+    pub(crate) fn write(&self, batch: &mut Vec<u8>) -> io::Result<()> {
         let start = batch.len();
         batch.extend_from_slice(b"00000000 ");
         if let Err(error) = serde_json::to_writer(&mut *batch, self) {
             batch.truncate(start);
-            return Err(error);
+            return Err(io::Error::other(error));
         }
         let checksum = format!("{:08x}", crc32fast::hash(&batch[start + HEAD..]));
         batch[start..start + HEAD - 1].copy_from_slice(checksum.as_bytes());

@@ -124,8 +124,8 @@ pub struct RecoveredState {
     pub(crate) evicted: HashMap<SessionId, EvictedSession>,
     /// No sequence number up to here is used again.
     pub(crate) seq: u64,
-    /// The highest sequence number of an event in the journal.
-    pub(crate) last_event: u64,
+    /// The highest sequence number of an event, or of the state with which a host started.
+    pub(crate) last_published: u64,
     /// The first event of each session that is only in the journal.
     pub(crate) unpersisted: HashMap<SessionId, u64>,
     pub(crate) replay: ReplayWindow,
@@ -197,7 +197,7 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
             let left_out = recovered.skipped_session(event, &mut store_scan, stores);
             if let Some(id) = left_out {
                 recovered.seq = recovered.seq.max(*seq);
-                recovered.last_event = recovered.last_event.max(*seq);
+                recovered.last_published = recovered.last_published.max(*seq);
                 if store_scan.held.contains(&id) {
                     recovered.unpersisted.entry(id).or_insert(*seq);
                 }
@@ -238,7 +238,7 @@ impl RecoveredState {
             state: State::default(),
             evicted: HashMap::new(),
             seq: 0,
-            last_event: 0,
+            last_published: 0,
             unpersisted: HashMap::new(),
             replay: ReplayWindow::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
@@ -371,7 +371,7 @@ impl RecoveredState {
                 }
                 let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
-                self.last_event = self.last_event.max(seq);
+                self.last_published = self.last_published.max(seq);
                 self.replay.push(Arc::new(SequencedEvent::new(seq, event, origin, names)));
             }
             JournalRecord::FrameCursor { session, chat, mark, .. } => {
@@ -380,7 +380,7 @@ impl RecoveredState {
             JournalRecord::Reserved(upto) => self.seq = self.seq.max(upto),
             JournalRecord::Jump { from, to } => {
                 self.seq = self.seq.max(to);
-                // Refusals used numbers after the last event; it is unknown which.
+                self.last_published = self.last_published.max(to);
                 self.replay.skip(from, to);
             }
             // Checked when the segments were read.

@@ -37,7 +37,7 @@ pub(crate) type PublishReply = oneshot::Sender<Result<u64, JournalWriteError>>;
 pub(crate) enum JournalScope {
     /// All of it is in the journal.
     AllEvents,
-    /// Only that its sequence numbers were used: a storage client keeps the session.
+    /// Only its sequence numbers: a storage client keeps the session.
     NumbersOnly,
 }
 
@@ -50,28 +50,51 @@ pub(crate) enum WriteFailurePolicy {
     Hold,
 }
 
-/// The journal could not be written.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("cannot write to the journal: {0}")]
-pub struct JournalWriteError(pub(super) String);
+impl Publication {
+    /// Tells the publisher that nothing of this is published.
+    pub(super) fn refuse(self, error: JournalWriteError) {
+        if let Some(done) = self.done {
+            // The caller may have stopped waiting.
+            done.send(Err(error)).ok();
+        }
+    }
+}
+
+/// The reason why a publication is not in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalWriteError {
+    #[error("cannot write to the journal: {0}")]
+    Failed(String),
+    #[error("the session belongs to another host now")]
+    NotOwned,
+}
 
 impl From<std::io::Error> for JournalWriteError {
     fn from(error: std::io::Error) -> Self {
         // Grove's own errors say what to do.
         match error.kind() {
-            std::io::ErrorKind::Other => Self(error.to_string()),
-            _ => Self(format!("{error}; free some space or repair the disk, then try again")),
+            std::io::ErrorKind::Other => Self::Failed(error.to_string()),
+            _ => Self::Failed(format!("{error}; free some space or repair the disk, then try again")),
         }
     }
 }
 
-/// A message to one connection alone, with a sequence number of its own: a refusal, for example.
+/// A message to one connection alone, with the next number of that connection: a refusal, for example.
 pub(crate) struct DirectReply {
     pub(crate) connection: ConnectionId,
     /// Makes the frame from the sequence number.
     pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
     /// An answer to be sent right after it.
     pub(crate) answer: Option<(ReplySink, Encode)>,
+}
+
+impl DirectReply {
+    /// Sends the answer without the message.
+    pub(super) fn send_answer(self) {
+        if let Some((reply, answer)) = self.answer {
+            reply(answer);
+        }
+    }
 }
 
 /// The destination of an answer: the connection's queue, or the batch that it is part of.
@@ -117,6 +140,16 @@ pub(crate) enum SubscriptionTarget {
     SessionWithMainChat(SessionUri),
     Session(SessionName),
     Chat(ChatName),
+}
+
+impl ReconnectPosition {
+    /// The highest sequence number that the client names.
+    pub(super) fn highest(&self) -> u64 {
+        match self {
+            ReconnectPosition::UpTo(seen) => *seen,
+            ReconnectPosition::Each(seen) => seen.iter().copied().max().unwrap_or(0),
+        }
+    }
 }
 
 impl SubscriptionTarget {

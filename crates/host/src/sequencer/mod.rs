@@ -1,8 +1,8 @@
-//! The sequencer: the one place where events get their sequence numbers.
+//! The sequencer: the one place where events are put in order and published.
 //!
-//! It holds the published state. Numbering an event, applying it and handing it to the subscribers are one step; so are
-//! taking a snapshot and subscribing. It never waits for a client: each connection's queue is bounded, and a full one
-//! closes its own connection.
+//! It plans batches, the journal writes them and answers with the position of each entry. Applying a written event and
+//! handing it to the subscribers are one step; so are taking a snapshot and subscribing. It never waits for a client:
+//! each connection's queue is bounded, and a full one closes its own connection.
 
 mod event;
 mod eviction;
@@ -10,6 +10,8 @@ mod message;
 mod publish;
 mod replay;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::collections::HashMap;
@@ -30,7 +32,7 @@ use crate::config::Config;
 use crate::connection::{DisconnectReason, Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{Journal, RecoveredState, number_at_start};
+use crate::journal::{AppendOutcome, Journal, JournalStart, Position, RecoveredState};
 
 /// The messages that may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
@@ -38,8 +40,6 @@ const INBOX: usize = 1_024;
 const BATCH: usize = 256;
 /// The times that other tasks may run before the next batch is taken.
 const YIELDS: usize = 2;
-/// The sequence numbers that are reserved at a time.
-const RESERVE: u64 = 1_000;
 /// The delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
@@ -218,6 +218,8 @@ struct Connection {
     /// Its subscriptions, with the dialect of each.
     subscriptions: HashMap<Resource, Dialect>,
     spellings: Arc<Spellings>,
+    /// The last sequence number of a message to this connection alone.
+    last_direct: u64,
 }
 
 /// A subscriber of a resource, with everything that each event needs, so that publishing looks nothing up.
@@ -237,25 +239,20 @@ struct RememberedClient {
     touched: u64,
 }
 
-/// Sequence numbers above `from` and below `to` that were never used.
-#[derive(Clone, Copy, Debug)]
-struct Jump {
-    from: u64,
-    to: u64,
-}
-
 pub(crate) struct Sequencer {
     inbox: mpsc::Receiver<ToSequencer>,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     journal: Box<dyn Journal>,
+    /// The start of this host, until the journal has it.
+    start: Option<JournalStart>,
     /// Events that happened and could not be written yet, oldest first.
     /// At most one publication per session, since each waits for its last.
     held: Vec<Publication>,
-    /// Sequence numbers up to here are reserved in the journal.
-    reserved: u64,
-    /// The sequence numbers that this host skipped at its start, until the journal has them.
-    jump: Option<Jump>,
+    /// Publications that wait for an outcome which the journal has to look up, with those behind them.
+    unsettled: Vec<(Publication, Option<AppendOutcome>)>,
+    /// Messages to single connections that have used up the numbers of the current position.
+    exhausted: Vec<DirectReply>,
     storage: StorageHealth,
     published: PublishedState,
     /// The first event of each session that is only in the journal, and the last one.
@@ -280,27 +277,28 @@ pub(crate) struct Sequencer {
 
 impl Sequencer {
     /// A sequencer that continues at the end of the journal.
-    pub(crate) fn new(
+    pub(crate) async fn start(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
         journal: Box<dyn Journal>,
         recovered: RecoveredState,
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let RecoveredState { state, evicted, seq: last, last_event, unpersisted, mut replay, clients, .. } = recovered;
-        let seq = number_at_start(last, clock.now());
-        replay.skip(last_event, seq);
+        let RecoveredState { state, evicted, seq, last_published, unpersisted, replay, clients, .. } = recovered;
+        let clients: Vec<_> = clients.into_iter().collect();
+        let start = JournalStart { used: seq, last_published, now: clock.now(), clients: clients.clone() };
         let known = |(id, journal_version)| {
             Some((id, RememberedClient { dialect: Dialect::of(&journal_version)?, connection: None, touched: 0 }))
         };
-        let sequencer = Self {
+        let mut sequencer = Self {
             inbox,
             config,
             clock,
             journal,
+            start: Some(start),
             held: Vec::new(),
-            reserved: seq,
-            jump: Some(Jump { from: last_event, to: seq }),
+            unsettled: Vec::new(),
+            exhausted: Vec::new(),
             storage: StorageHealth::default(),
             published: PublishedState { state, evicted, seq },
             last_of: unpersisted.keys().map(|session| (session.clone(), seq)).collect(),
@@ -317,6 +315,8 @@ impl Sequencer {
             clients: clients.into_iter().filter_map(known).collect(),
             touches: 0,
         };
+        // A journal that cannot be written now is tried again with each batch.
+        sequencer.step(&mut Vec::new()).await;
         (sequencer, SequencerHandle(sender))
     }
 
@@ -328,10 +328,8 @@ impl Sequencer {
     /// Runs until every sender is dropped.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
-        // Writes the sequence number at which this host starts.
-        self.step(&mut batch).await;
         loop {
-            let received = if self.held.is_empty() {
+            let received = if self.held.is_empty() && self.unsettled.is_empty() {
                 self.inbox.recv_many(&mut batch, BATCH).await
             } else {
                 let retry = self.clock.sleep(RETRY_DELAY);
@@ -351,14 +349,15 @@ impl Sequencer {
         }
     }
 
-    fn handle(&mut self, message: ToSequencer) {
+    /// Handles a message. A publication has an outcome: that of its entry in the journal.
+    fn handle(&mut self, message: ToSequencer, outcome: Option<AppendOutcome>) {
         // Other messages take effect after everything published before.
         if !matches!(message, ToSequencer::Publish(_)) {
             self.deliver();
         }
         match message {
             ToSequencer::Nothing => {}
-            ToSequencer::Publish(publication) => self.publish(publication),
+            ToSequencer::Publish(publication) => self.conclude(publication, outcome),
             ToSequencer::SendDirect(direct_reply) => self.send_direct_reply(direct_reply),
             ToSequencer::Attach(attach) => self.attach(attach),
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
@@ -415,6 +414,12 @@ impl Sequencer {
 
     fn attach(&mut self, attach: Attach) {
         let known = self.clients.get(&attach.client);
+        let named = match &attach.how {
+            AttachMode::New(_) => 0,
+            AttachMode::Returning { seen, .. } => seen.highest(),
+        };
+        // A number of another journal may be beyond all of this one.
+        let last_direct = if Position::of(named) <= Position::of(self.published.seq) { named } else { 0 };
         let (dialect, seen) = match attach.how {
             AttachMode::New(dialect) => (dialect, None),
             AttachMode::Returning { seen, unless_known } => match known {
@@ -436,6 +441,7 @@ impl Sequencer {
                 dialect,
                 subscriptions: HashMap::new(),
                 spellings: attach.spellings,
+                last_direct,
             },
         );
         self.touches += 1;
@@ -476,7 +482,7 @@ impl Sequencer {
 
     /// The events after a sequence number for these resources, if all of them are available.
     fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<ReplayedEvent>> {
-        if seen > self.published.seq || self.replay.is_skipped(seen) {
+        if Position::of(seen) > Position::of(self.published.seq) || self.replay.is_skipped(seen) {
             return None;
         }
         let is_wanted = |session: &Session| {
@@ -611,9 +617,11 @@ impl Sequencer {
         let gone = self.clients.iter().filter(|(_, client)| client.connection.is_none());
         let mut gone: Vec<_> = gone.map(|(id, client)| (client.touched, id.clone())).collect();
         gone.sort_unstable_by_key(|(touched, _)| *touched);
-        for (_, id) in gone.into_iter().take(limit / 10 + 1) {
-            self.clients.remove(&id);
+        let gone: Vec<ClientId> = gone.into_iter().take(limit / 10 + 1).map(|(_, id)| id).collect();
+        for id in &gone {
+            self.clients.remove(id);
         }
+        self.journal.forget_clients(&gone);
     }
 }
 

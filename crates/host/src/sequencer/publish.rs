@@ -1,4 +1,4 @@
-//! Publishing: an event gets its number, changes the state and goes to the subscribers, in one step.
+//! Publishing: a written event changes the state and goes to the subscribers with its number, in one step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,14 @@ use super::{
 };
 use crate::connection::{DisconnectReason, EventFrames, Outgoing};
 use crate::dialect::Dialect;
+use crate::journal::Position;
 
 impl Sequencer {
-    pub(super) fn publish(&mut self, publication: Publication) {
+    /// Publishes events. The first one has this position, the others have the following ones.
+    pub(super) fn publish(&mut self, publication: Publication, first: Position) {
         let mut origin = publication.origin;
-        for event in publication.events {
-            self.publish_one(event, origin.take(), publication.trace);
+        for (number, event) in publication.events.into_iter().enumerate() {
+            self.publish_one(first.plus(number), event, origin.take(), publication.trace);
         }
         for (session, chat, turn) in publication.finished {
             if let Some(chat) = self.published.state.sessions.get_mut(&session).and_then(|s| s.chat_mut(&chat)) {
@@ -29,8 +31,8 @@ impl Sequencer {
         }
     }
 
-    pub(super) fn publish_one(&mut self, event: Event, origin: Option<ActionOrigin>, trace: JournalScope) {
-        self.published.seq += 1;
+    fn publish_one(&mut self, position: Position, event: Event, origin: Option<ActionOrigin>, trace: JournalScope) {
+        self.published.seq = position.seq();
         let removed = match &event.change {
             Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
             _ => None,
@@ -198,18 +200,28 @@ impl Sequencer {
     }
 
     pub(super) fn send_direct_reply(&mut self, direct_reply: DirectReply) {
-        // A number that is not reserved might be used again after a crash: without one, nothing is sent.
-        if self.published.seq < self.reserved {
-            self.published.seq += 1;
-            if let Some(connection) = self.connections.get(&direct_reply.connection)
-                && let Some(frame) = (direct_reply.frame)(self.published.seq)
-            {
+        // Messages to one connection keep their order.
+        let waits = self.exhausted.iter().any(|earlier| earlier.connection == direct_reply.connection);
+        let left = if waits { Some(direct_reply) } else { self.try_direct_reply(direct_reply) };
+        self.exhausted.extend(left);
+    }
+
+    /// Sends a message with the next number of its connection. Gives it back if the current position has none left.
+    pub(super) fn try_direct_reply(&mut self, direct_reply: DirectReply) -> Option<DirectReply> {
+        if let Some(connection) = self.connections.get_mut(&direct_reply.connection) {
+            let seq = self.published.seq.max(connection.last_direct) + 1;
+            if Position::of(seq) > Position::of(self.published.seq) {
+                return Some(direct_reply);
+            }
+            connection.last_direct = seq;
+            if let Some(frame) = (direct_reply.frame)(seq) {
                 connection.queue.push(Outgoing::Frame(frame));
             }
         }
         if let Some((reply, answer)) = direct_reply.answer {
             reply(answer);
         }
+        None
     }
 }
 

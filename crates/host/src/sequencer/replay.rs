@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::event::SequencedEvent;
+use crate::journal::Position;
 
 /// A window of the newest events, bounded by count and bytes.
 #[derive(Debug)]
@@ -37,8 +38,12 @@ impl ReplayWindow {
     }
 
     /// Says whether no event and no snapshot of this journal ever had this number.
+    ///
+    /// A message to one connection has a number of the event's position before it. In journals of earlier versions each
+    /// number was a position of its own.
     pub(crate) fn is_skipped(&self, number: u64) -> bool {
-        self.skipped.iter().any(|(from, to)| *from < number && number < *to)
+        let is_direct = |from: u64| Position::of(from).seq() == from && Position::of(number) == Position::of(from);
+        self.skipped.iter().any(|(from, to)| *from < number && number < *to && !is_direct(*from))
     }
 
     pub(crate) fn push(&mut self, event: Arc<SequencedEvent>) {
@@ -128,6 +133,16 @@ mod tests {
         assert!(replay.is_skipped(4) && replay.is_skipped(250));
         (301..305).for_each(|seq| replay.push(event(seq)));
         assert!(replay.skipped.is_empty(), "{:?}", replay.skipped);
+    }
+
+    #[test]
+    fn the_numbers_of_a_connection_alone_belong_to_the_event_before_them() {
+        let mut replay = ReplayWindow::new(9, usize::MAX, 0);
+        [1_024, 2_048].into_iter().for_each(|seq| replay.push(event(seq)));
+        assert_eq!(numbers(&replay, 1_024 + 1_023), Some(vec![2_048]));
+        assert_eq!(numbers(&replay, 2_048 + 5), Some(vec![]));
+        replay.skip(2_048, 10_240);
+        assert_eq!([2_048 + 5, 3_072, 9_000].map(|number| replay.is_skipped(number)), [false, true, true]);
     }
 
     #[test]

@@ -1,66 +1,212 @@
 //! Writing to the journal: nothing happens before it is written.
 
+use std::io;
+
 use grove_core::SessionId;
 
-use super::{
-    AttachMode, JournalScope, JournalWriteError, Jump, Publication, RESERVE, Sequencer, ToSequencer, WriteFailurePolicy,
-};
+use super::{AttachMode, JournalScope, JournalWriteError, Publication, Sequencer, ToSequencer, WriteFailurePolicy};
 use crate::config::Durability;
-use crate::journal::{JournalRecordRef, SyncMode};
+use crate::journal::{AppendOutcome, EventGroup, JournalEntry, KnownClient, SyncMode};
 
-/// The bytes to write for a batch.
-pub(super) struct JournalBatch {
-    bytes: Vec<u8>,
+/// The entries that a batch of messages adds to the journal.
+struct Plan<'a> {
+    entries: Vec<JournalEntry<'a>>,
+    /// The origin of each entry.
+    sources: Vec<EntrySource>,
     sync: SyncMode,
-    /// The end of the reserved sequence numbers once it is written.
-    reserved: u64,
-    last_seq: u64,
+}
+
+/// The origin of an entry.
+#[derive(Clone, Copy)]
+enum EntrySource {
+    /// The held publication with this index.
+    Held(usize),
+    /// The message with this index.
+    Message(usize),
+}
+
+/// The outcome of a publication; `None` if it is not written and has to be written again.
+type PublicationOutcome = Option<AppendOutcome>;
+
+impl<'a> Plan<'a> {
+    fn of(held: &'a [Publication], batch: &'a [ToSequencer]) -> Self {
+        let mut plan = Self { entries: Vec::new(), sources: Vec::new(), sync: SyncMode::Later };
+        for (index, publication) in held.iter().enumerate() {
+            plan.add(EntrySource::Held(index), publication);
+        }
+        for (index, message) in batch.iter().enumerate() {
+            match message {
+                ToSequencer::Publish(publication) => plan.add(EntrySource::Message(index), publication),
+                ToSequencer::Attach(attach) => {
+                    if let AttachMode::New(dialect) = attach.how {
+                        let client = KnownClient { id: &attach.client, version: dialect.journal_version() };
+                        plan.entries.push(JournalEntry::Client(client));
+                        plan.sources.push(EntrySource::Message(index));
+                    }
+                }
+                ToSequencer::Nothing
+                | ToSequencer::SendDirect(_)
+                | ToSequencer::Subscribe(_)
+                | ToSequencer::Unsubscribe(..)
+                | ToSequencer::Detach(_)
+                | ToSequencer::Load(_)
+                | ToSequencer::AddLoaded(_)
+                | ToSequencer::AddEvicted(_)
+                | ToSequencer::Persisted(..)
+                | ToSequencer::ListIdle(_)
+                | ToSequencer::Evict(_)
+                | ToSequencer::Read(_)
+                | ToSequencer::Listen(_)
+                | ToSequencer::FindClient(..)
+                | ToSequencer::CloseAll(_) => {}
+            }
+        }
+        plan
+    }
+
+    fn add(&mut self, source: EntrySource, publication: &'a Publication) {
+        let events = &publication.events;
+        let entry = match publication.trace {
+            JournalScope::AllEvents => {
+                if events.iter().any(|event| event.change.class().is_durable) {
+                    self.sync = SyncMode::Now;
+                }
+                let (origin, cursors) = (publication.origin.as_ref(), &publication.marks);
+                JournalEntry::Events(EventGroup { events, origin, cursors })
+            }
+            JournalScope::NumbersOnly => {
+                let session = events.first().and_then(|event| event.change.session());
+                JournalEntry::Positions { session, count: events.len() }
+            }
+        };
+        self.entries.push(entry);
+        self.sources.push(source);
+    }
 }
 
 impl Sequencer {
-    /// Writes the events of a batch of messages, then applies them.
+    /// Writes the events of a batch of messages, then applies them with the positions that the journal gave them.
     pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
-        let written = match self.lines(batch) {
-            Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
-            Ok(lines) => {
-                let sync = if self.config.durability == Durability::Power { lines.sync } else { SyncMode::Later };
-                match self.journal.append(lines.bytes, sync, lines.last_seq).await {
-                    Ok(()) => {
-                        self.jump = None;
-                        self.storage.works();
-                        Ok(lines.reserved)
-                    }
-                    Err(error) => Err(JournalWriteError::from(error)),
-                }
+        let mut outcomes = vec![None; batch.len()];
+        if let Err(error) = self.write(batch, &mut outcomes).await {
+            let error = JournalWriteError::from(error);
+            self.note_failure(&error);
+            for publication in std::mem::take(&mut self.held) {
+                self.withhold(publication, &error);
             }
-            Err(error) => Err(JournalWriteError(error.to_string())),
-        };
-        match written {
-            Ok(reserved) => {
-                self.reserved = reserved;
-                if !self.held.is_empty() {
-                    tracing::info!("the journal can be written again");
-                }
-                for publication in std::mem::take(&mut self.held) {
-                    self.publish(publication);
-                }
-            }
-            Err(error) => {
-                if self.storage.fails(&error) {
-                    tracing::error!(%error, "requests are refused");
-                }
-                for message in batch.iter_mut() {
-                    self.withhold(message, &error);
+            for message in batch.iter_mut() {
+                if let Some(publication) = take_publication(message) {
+                    self.withhold(publication, &error);
                 }
             }
         }
-        for message in batch.drain(..) {
-            self.handle(message);
+        for (message, outcome) in batch.drain(..).zip(outcomes) {
+            self.handle(message, outcome);
         }
         self.deliver();
+        if !self.exhausted.is_empty() {
+            self.take_position().await;
+        }
         if std::mem::take(&mut self.release_due) {
             let needed = self.unpersisted.values().min().map_or(u64::MAX, |first| first - 1);
             self.journal.release(needed.min(self.replay.complete_above())).await;
+        }
+    }
+
+    /// Takes the position of the state with which this host starts.
+    pub(super) async fn begin(&mut self) -> io::Result<()> {
+        if let Some(start) = &self.start {
+            self.published.seq = self.journal.begin(start).await?.seq();
+            self.replay.skip(start.last_published, self.published.seq);
+            self.start = None;
+            self.storage.works();
+        }
+        Ok(())
+    }
+
+    /// Writes a batch. Gives the outcome of each message, and publishes what was held.
+    async fn write(&mut self, batch: &mut [ToSequencer], outcomes: &mut [PublicationOutcome]) -> io::Result<()> {
+        self.begin().await?;
+        self.settle().await?;
+        let Plan { entries, sources, sync } = Plan::of(&self.held, batch);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let sync = if self.config.durability == Durability::Power { sync } else { SyncMode::Later };
+        let appended = self.journal.append(&entries, sync).await?;
+        self.storage.works();
+        if !self.held.is_empty() {
+            tracing::info!("the journal can be written again");
+        }
+        // A publication for which the journal has no answer is written again.
+        let mut of_held = vec![None; self.held.len()];
+        for (source, outcome) in sources.into_iter().zip(appended) {
+            let place = match source {
+                EntrySource::Held(index) => of_held.get_mut(index),
+                EntrySource::Message(index) => outcomes.get_mut(index),
+            };
+            if let Some(place) = place {
+                *place = Some(outcome);
+            }
+        }
+        let is_unknown = |outcome: &AppendOutcome| matches!(outcome, AppendOutcome::Unknown(_));
+        let has_unknown = of_held.iter().chain(outcomes.iter()).flatten().any(is_unknown);
+        let held = std::mem::take(&mut self.held).into_iter().zip(of_held);
+        if has_unknown {
+            self.unsettled.extend(held);
+            for (message, outcome) in batch.iter_mut().zip(outcomes) {
+                self.unsettled.extend(take_publication(message).map(|publication| (publication, outcome.take())));
+            }
+            // Until the next step, if the journal does not know yet.
+            if let Err(error) = self.settle().await {
+                self.note_failure(&error.into());
+            }
+        } else {
+            held.for_each(|(publication, outcome)| self.conclude(publication, outcome));
+        }
+        Ok(())
+    }
+
+    /// Looks up the outcomes that are unknown, then publishes in order. Nothing later is published before.
+    async fn settle(&mut self) -> io::Result<()> {
+        for (_, outcome) in &mut self.unsettled {
+            if let Some(AppendOutcome::Unknown(entry)) = outcome {
+                *outcome = self.journal.look_up(*entry).await?.map(AppendOutcome::Written);
+            }
+        }
+        for (publication, outcome) in std::mem::take(&mut self.unsettled) {
+            self.conclude(publication, outcome);
+        }
+        Ok(())
+    }
+
+    /// Publishes what is written, refuses what is refused, and holds what has to be written again.
+    pub(super) fn conclude(&mut self, publication: Publication, outcome: PublicationOutcome) {
+        match outcome {
+            Some(AppendOutcome::Written(first)) => self.publish(publication, first),
+            Some(AppendOutcome::Refused) => publication.refuse(JournalWriteError::NotOwned),
+            Some(AppendOutcome::Unknown(_)) => self.unsettled.push((publication, outcome)),
+            None => self.held.push(publication),
+        }
+    }
+
+    /// Takes a new position for connections that have used up the numbers of the current one.
+    ///
+    /// Without one, their messages are dropped: a number that is not written might be used again after a crash.
+    async fn take_position(&mut self) {
+        // Publications with lower positions may still come.
+        if self.start.is_none() && self.unsettled.is_empty() {
+            let entry = JournalEntry::Positions { session: None, count: 1 };
+            match self.journal.append(&[entry], SyncMode::Later).await.as_deref() {
+                Ok([AppendOutcome::Written(position)]) => self.published.seq = position.seq(),
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, "messages to single connections are dropped"),
+            }
+        }
+        for direct_reply in std::mem::take(&mut self.exhausted) {
+            if let Some(dropped) = self.try_direct_reply(direct_reply) {
+                dropped.send_answer();
+            }
         }
     }
 
@@ -81,100 +227,28 @@ impl Sequencer {
         self.release_due = true;
     }
 
-    /// The lines that a batch adds to the journal.
-    ///
-    /// Sequence numbers are assigned here in the same order as in [`Self::handle`].
-    pub(super) fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<JournalBatch> {
-        let mut lines = Vec::new();
-        let mut sync = SyncMode::Later;
-        let mut seq = self.published.seq;
-        let held = self.held.iter();
-        let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
-            if publication.trace == JournalScope::NumbersOnly {
-                *seq += publication.events.len() as u64;
-                return Ok(());
-            }
-            let mut origin = publication.origin.as_ref();
-            let mut left = publication.events.len() + publication.marks.len();
-            let mut more = || {
-                left -= 1;
-                left > 0
-            };
-            for event in &publication.events {
-                *seq += 1;
-                JournalRecordRef::Event { seq: *seq, origin: origin.take(), event, more: more() }.write(lines)?;
-                if event.change.class().is_durable {
-                    sync = SyncMode::Now;
-                }
-            }
-            for (session, chat, mark) in &publication.marks {
-                JournalRecordRef::FrameCursor { session, chat, mark, more: more() }.write(lines)?;
-            }
-            Ok::<_, serde_json::Error>(())
-        };
-        for publication in held {
-            publish(publication, &mut seq, &mut lines)?;
+    fn note_failure(&self, error: &JournalWriteError) {
+        if self.storage.fails(error) {
+            tracing::error!(%error, "requests are refused");
         }
-        for message in batch {
-            match message {
-                ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
-                ToSequencer::SendDirect(_) => seq += 1,
-                ToSequencer::Attach(attach) => {
-                    if let AttachMode::New(dialect) = attach.how {
-                        let version = &dialect.journal_version();
-                        JournalRecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
-                    }
-                }
-                ToSequencer::Nothing
-                | ToSequencer::Subscribe(_)
-                | ToSequencer::Unsubscribe(..)
-                | ToSequencer::Detach(_)
-                | ToSequencer::Load(_)
-                | ToSequencer::AddLoaded(_)
-                | ToSequencer::AddEvicted(_)
-                | ToSequencer::Persisted(..)
-                | ToSequencer::ListIdle(_)
-                | ToSequencer::Evict(_)
-                | ToSequencer::Read(_)
-                | ToSequencer::Listen(_)
-                | ToSequencer::FindClient(..)
-                | ToSequencer::CloseAll(_) => {}
-            }
-        }
-        if let Some(Jump { from, to }) = self.jump {
-            // Before everything that has a later number. Sessions' folders contain such numbers, too.
-            let mut jump = Vec::new();
-            JournalRecordRef::Jump { from, to }.write(&mut jump)?;
-            lines.splice(..0, jump);
-            sync = SyncMode::Now;
-        }
-        let mut reserved = self.reserved;
-        let begins_segment = !lines.is_empty() && self.journal.begins_segment();
-        if seq > reserved || begins_segment {
-            reserved = reserved.max(seq + RESERVE);
-            JournalRecordRef::Reserved(reserved).write(&mut lines)?;
-        }
-        if begins_segment {
-            for (id, client) in &self.clients {
-                JournalRecordRef::Client { id, version: &client.dialect.journal_version() }.write(&mut lines)?;
-            }
-        }
-        Ok(JournalBatch { bytes: lines, sync, reserved, last_seq: seq })
     }
 
-    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next attempt.
-    pub(super) fn withhold(&mut self, message: &mut ToSequencer, error: &JournalWriteError) {
-        if !matches!(message, ToSequencer::Publish(_)) {
-            return;
+    /// Handles a publication that cannot be written: it is refused, or held for the next attempt.
+    fn withhold(&mut self, publication: Publication, error: &JournalWriteError) {
+        match publication.on_write_failure {
+            WriteFailurePolicy::Refuse => publication.refuse(error.clone()),
+            WriteFailurePolicy::Hold => self.held.push(publication),
         }
-        let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
-        match (publication.on_write_failure, publication.done) {
-            (WriteFailurePolicy::Refuse, Some(done)) => {
-                // The caller may have stopped waiting.
-                done.send(Err(error.clone())).ok();
-            }
-            (WriteFailurePolicy::Refuse, None) => {}
-            (WriteFailurePolicy::Hold, done) => self.held.push(Publication { done, ..publication }),
-        }
+    }
+}
+
+/// Takes the publication out of a message.
+fn take_publication(message: &mut ToSequencer) -> Option<Publication> {
+    if !matches!(message, ToSequencer::Publish(_)) {
+        return None;
+    }
+    match std::mem::replace(message, ToSequencer::Nothing) {
+        ToSequencer::Publish(publication) => Some(publication),
+        _ => None,
     }
 }

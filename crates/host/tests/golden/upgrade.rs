@@ -13,7 +13,17 @@ use crate::scenarios::storage_config;
 use crate::timed_fs::run_paused;
 use crate::world::{World, config, settle};
 
-pub(crate) const SCENARIOS: [&str; 4] = ["events", "tree", "killed", "stored-by-client"];
+/// The committed folders. Those that begin with `numbered` are from before positions: each number is one above the last.
+pub(crate) const SCENARIOS: [&str; 8] = [
+    "events",
+    "tree",
+    "killed",
+    "stored-by-client",
+    "numbered-events",
+    "numbered-tree",
+    "numbered-killed",
+    "numbered-stored-by-client",
+];
 
 /// Everything that a client can see of every session: its row, its state and its chats' states.
 async fn look(client: &mut Client) -> Value {
@@ -65,7 +75,7 @@ async fn upgrade(scenario: &str, finish: impl AsyncFnOnce(&mut Client)) -> Value
     let seen = look(&mut client).await;
     assert_eq!(host.host.damage(), [""; 0]);
     host.kill().await;
-    write_or_compare(scenario, &seen);
+    write_or_compare(scenario.trim_start_matches("numbered-"), &seen);
 
     let before = world.stored().await;
     let host = world.start().await;
@@ -80,80 +90,91 @@ async fn upgrade(scenario: &str, finish: impl AsyncFnOnce(&mut Client)) -> Value
 
 #[test]
 fn sessions_of_an_older_version_are_there_with_their_turns() {
-    run_paused(async {
-        let seen = upgrade("events", async |_| {}).await;
-        let said = turns(&seen, "scripted:/s");
-        let states: Vec<&str> = said.iter().map(|(_, state)| state.as_str()).collect();
-        assert_eq!(states[..6], ["complete", "complete", "complete", "complete", "error", "cancelled"]);
-        assert_eq!(said[0].0, "hello there*part*");
-        assert_eq!(turns(&seen, "tape:/t"), ended(&[("played", "complete")]));
-        assert_eq!(turns(&seen, "scripted:/sdk").len(), 1);
-    });
+    for scenario in ["numbered-events", "events"] {
+        run_paused(async {
+            let seen = upgrade(scenario, async |_| {}).await;
+            let said = turns(&seen, "scripted:/s");
+            let states: Vec<&str> = said.iter().map(|(_, state)| state.as_str()).collect();
+            assert_eq!(states[..6], ["complete", "complete", "complete", "complete", "error", "cancelled"]);
+            assert_eq!(said[0].0, "hello there*part*");
+            assert_eq!(turns(&seen, "tape:/t"), ended(&[("played", "complete")]));
+            assert_eq!(turns(&seen, "scripted:/sdk").len(), 1);
+        });
+    }
 }
 
 #[test]
 fn trees_and_forks_of_an_older_version_are_as_they_were() {
-    run_paused(async {
-        let seen = upgrade("tree", async |client| {
-            let rows = client.call("x-grove/tree", json!({"channel": "scripted:/s"})).await;
-            let labels: Vec<&str> =
-                rows["rows"].as_array().unwrap().iter().filter_map(|row| row["label"].as_str()).collect();
-            assert!(labels.contains(&"here"), "{labels:?}");
-        })
-        .await;
-        let stores: Vec<&str> = seen
-            .as_object()
-            .unwrap()
-            .values()
-            .filter_map(|session| session["row"]["_meta"]["store"].as_str())
-            .collect();
-        assert_eq!(stores.iter().filter(|store| **store == "other").count(), 2, "{stores:?}");
-        assert_eq!(seen["scripted:/s"]["chats"].as_object().unwrap().len(), 3);
-    });
+    for scenario in ["numbered-tree", "tree"] {
+        run_paused(async {
+            let seen = upgrade(scenario, async |client| {
+                let rows = client.call("x-grove/tree", json!({"channel": "scripted:/s"})).await;
+                let labels: Vec<&str> =
+                    rows["rows"].as_array().unwrap().iter().filter_map(|row| row["label"].as_str()).collect();
+                assert!(labels.contains(&"here"), "{labels:?}");
+            })
+            .await;
+            let stores: Vec<&str> = seen
+                .as_object()
+                .unwrap()
+                .values()
+                .filter_map(|session| session["row"]["_meta"]["store"].as_str())
+                .collect();
+            assert_eq!(stores.iter().filter(|store| **store == "other").count(), 2, "{stores:?}");
+            assert_eq!(seen["scripted:/s"]["chats"].as_object().unwrap().len(), 3);
+        });
+    }
 }
 
 #[test]
 fn turns_that_an_older_version_left_open_are_finished() {
-    run_paused(async {
-        let seen = upgrade("killed", async |client| {
-            let approve = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "t2-call-1",
+    for scenario in ["numbered-killed", "killed"] {
+        run_paused(async {
+            let seen = upgrade(scenario, async |client| {
+                let approve = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": "t2-call-1",
                 "approved": true, "confirmed": "user-action"});
-            client.dispatch("ahp-chat:/waiting", approve).await;
-            let given = json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "blue"}}});
-            let answer = json!({"type": "chat/inputCompleted", "requestId": "t2-ask-0", "response": "accept",
+                client.dispatch("ahp-chat:/waiting", approve).await;
+                let given = json!({"answer": {"state": "submitted", "value": {"kind": "text", "value": "blue"}}});
+                let answer = json!({"type": "chat/inputCompleted", "requestId": "t2-ask-0", "response": "accept",
                 "answers": given});
-            client.dispatch("ahp-chat:/asking", answer).await;
-            settle().await;
-        })
-        .await;
-        assert_eq!(turns(&seen, "scripted:/running"), ended(&[("before", "complete"), ("half", "error")]));
-        assert_eq!(turns(&seen, "scripted:/waiting"), ended(&[("before", "complete"), ("may I?after", "complete")]));
-        let expected = [("before", "complete"), ("after", "complete"), ("from the queue", "complete")];
-        assert_eq!(turns(&seen, "scripted:/asking"), ended(&expected));
-        assert_eq!(turns(&seen, "tape:/outlasting"), ended(&[("begun, heard up to 1, finished", "complete")]));
-    });
+                client.dispatch("ahp-chat:/asking", answer).await;
+                settle().await;
+            })
+            .await;
+            assert_eq!(turns(&seen, "scripted:/running"), ended(&[("before", "complete"), ("half", "error")]));
+            assert_eq!(
+                turns(&seen, "scripted:/waiting"),
+                ended(&[("before", "complete"), ("may I?after", "complete")])
+            );
+            let expected = [("before", "complete"), ("after", "complete"), ("from the queue", "complete")];
+            assert_eq!(turns(&seen, "scripted:/asking"), ended(&expected));
+            assert_eq!(turns(&seen, "tape:/outlasting"), ended(&[("begun, heard up to 1, finished", "complete")]));
+        });
+    }
 }
 
 #[test]
 fn a_session_that_a_client_stored_with_an_older_version_is_resumed() {
-    run_paused(async {
-        let mut world = World::load("stored-by-client").await;
-        let host = world.start().await;
-        let mut sdk = world.sdk(&host, "storage");
-        sdk.authenticate().await;
-        *sdk.storage.lock().unwrap() = Some(world.storage("kept"));
-        sdk.call("sessionFs.setProvider", storage_config()).await;
-        let listed = sdk.call("session.list", json!({})).await;
-        assert_eq!(listed["sessions"][0]["sessionId"], "kept", "{listed}");
-        sdk.call("session.resume", json!({"sessionId": "kept"})).await;
-        let messages = sdk.call("session.getMessages", json!({"sessionId": "kept"})).await.to_string();
-        assert!(messages.contains("\"content\":\"one\"") && messages.contains("\"content\":\"two\""), "{messages}");
-        let steps = json!([{"say": "three"}]);
-        sdk.call("session.send", json!({"sessionId": "kept", "prompt": format!("script:{steps}")})).await;
-        settle().await;
-        assert_eq!(host.host.damage(), [""; 0]);
-        host.kill().await;
-    });
+    for scenario in ["numbered-stored-by-client", "stored-by-client"] {
+        run_paused(async {
+            let mut world = World::load(scenario).await;
+            let host = world.start().await;
+            let mut sdk = world.sdk(&host, "storage");
+            sdk.authenticate().await;
+            *sdk.storage.lock().unwrap() = Some(world.storage("kept"));
+            sdk.call("sessionFs.setProvider", storage_config()).await;
+            let listed = sdk.call("session.list", json!({})).await;
+            assert_eq!(listed["sessions"][0]["sessionId"], "kept", "{listed}");
+            sdk.call("session.resume", json!({"sessionId": "kept"})).await;
+            let messages = sdk.call("session.getMessages", json!({"sessionId": "kept"})).await.to_string();
+            assert!(messages.contains("\"content\":\"one\"") && messages.contains("\"content\":\"two\""), "{messages}");
+            let steps = json!([{"say": "three"}]);
+            sdk.call("session.send", json!({"sessionId": "kept", "prompt": format!("script:{steps}")})).await;
+            settle().await;
+            assert_eq!(host.host.damage(), [""; 0]);
+            host.kill().await;
+        });
+    }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -16,7 +16,8 @@ use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
 use grove_host::server::HostServer;
 use grove_host::{
-    ClientStorageRegister, Compaction, Config, Env, Host, Journal, JournalContents, Random, Stores, SyncMode, recover,
+    ClientStorageRegister, Compaction, Config, Env, Host, JournalContents, JournalStorage, Random, RecordJournal,
+    Stores, SyncMode, recover,
 };
 use grove_testkit::host::{Dialer, PausedClock, Tasks, pipes};
 use tokio::io::DuplexStream;
@@ -133,7 +134,9 @@ impl World {
         let contents = JournalContents::from_bytes(&self.journal.begin_next());
         let recovered = recover(contents, &env.stores, &config().limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
-        let host = Host::start(env, config(), agents(), Box::new(self.journal.clone()), recovered).await.unwrap();
+        let host = Host::start(env, config(), agents(), Box::new(RecordJournal::new(self.journal.clone())), recovered)
+            .await
+            .unwrap();
         RunningHost::serve(host, tasks)
     }
 
@@ -301,7 +304,7 @@ impl Segments {
 }
 
 #[async_trait]
-impl Journal for SegmentedJournal {
+impl JournalStorage for SegmentedJournal {
     async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()> {
         let mut segments = self.0.lock().unwrap();
         let lines = match segments.current_is_empty() {

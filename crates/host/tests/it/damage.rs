@@ -5,7 +5,7 @@ mod records;
 mod segments;
 
 use grove_fs::SessionFs;
-use grove_host::{Config, FileJournal, Journal, SyncMode};
+use grove_host::{Config, JournalStorage, SegmentFiles, SyncMode};
 use grove_testkit::Client;
 use serde_json::{Value, json};
 
@@ -50,14 +50,19 @@ async fn turns(host: &TestHost) -> Vec<String> {
     client.session(URI).turns.iter().map(|turn| turn.id.clone()).collect()
 }
 
-/// Removes every event from the journal, as if its segments were deleted.
+/// Removes every event from the journal, as if its segments were deleted. The segment after them begins with their last number.
 fn let_events_go(host: &TestHost) {
     let mut bytes = host.journal.bytes.lock().unwrap();
-    let is_event = |line: &&[u8]| {
+    let mut last = 0;
+    let mut is_event = |line: &&[u8]| {
         let record: Value = serde_json::from_slice(&line[9..]).unwrap();
+        last = last.max(record["event"]["seq"].as_u64().unwrap_or(0));
         record["event"].is_object() || record["mark"].is_object()
     };
-    *bytes = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_event(line)).flatten().copied().collect();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_event(line));
+    let mut kept: Vec<u8> = lines.flatten().copied().collect();
+    kept.extend(line(&format!(r#"{{"reserved":{last}}}"#)));
+    *bytes = kept;
 }
 
 /// A line of a journal.
@@ -72,7 +77,7 @@ fn event(seq: u64) -> Vec<u8> {
 }
 
 async fn written(folder: &std::path::Path, seqs: std::ops::Range<u64>) {
-    let (mut journal, _) = FileJournal::open(folder).unwrap();
+    let (mut journal, _) = SegmentFiles::open(folder).unwrap();
     for seq in seqs {
         journal.append(event(seq), SyncMode::Now, seq).await.unwrap();
     }

@@ -308,3 +308,16 @@ async fn damage_in_the_middle_is_reported_and_the_rest_is_taken() {
     assert!(recovered.damage[0].contains("line"), "{:?}", recovered.damage);
     assert_eq!(recovered.state().sessions.len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_misses_nothing_where_hosts_started_and_published_nothing() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    for _ in 0..3 {
+        host.kill_and_restart(Config::default()).await;
+        assert!(host.bring_back(&mut client).await, "a replay of nothing");
+        // Its watermark is now the number at which the host started.
+        client.must_agree(URI).await;
+    }
+}

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::{MemoryFs, SessionFs};
-use grove_host::{ClientStorageRegister, Config, Env, Host, Journal, JournalContents, Stores, SyncMode, recover};
+use grove_host::{
+    ClientStorageRegister, Config, Env, Host, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover,
+};
 use grove_testkit::ahp::ReconnectOutcome;
 use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, Tasks};
 use grove_testkit::{Client, ahp};
@@ -45,7 +47,7 @@ pub(crate) struct MemoryJournal {
 }
 
 #[async_trait]
-impl Journal for MemoryJournal {
+impl JournalStorage for MemoryJournal {
     async fn append(&mut self, batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
         if self.full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
@@ -110,7 +112,9 @@ impl TestHost {
         let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let damage = recovered.damage.clone();
-        let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
+        let host = Host::start(env, config, agents.clone(), Box::new(RecordJournal::new(journal.clone())), recovered)
+            .await
+            .unwrap();
         let (dialer, _) = grove_testkit::host::serve(&host);
         Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dialer }
     }
@@ -205,7 +209,8 @@ impl StoreHost {
         let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
-        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
+        let host =
+            Host::start(env, config, agents, Box::new(RecordJournal::new(journal.clone())), recovered).await.unwrap();
         let (dialer, _) = grove_testkit::host::serve(&host);
         Self { host, journal, sessions, tasks, dialer }
     }

@@ -156,3 +156,44 @@ async fn a_new_chat_is_refused_for_the_true_reason() {
     assert_eq!(refused.code, -32600, "{refused:?}");
     assert!(refused.message.contains(&format!("{MAX_CHATS} chats")), "{refused:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_used_up_the_numbers_of_a_position_gets_a_new_one() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client: V1 = host.client("a").await;
+    client.ready_session(URI).await;
+    client.settle().await;
+    let begun = host.host.status().await.unwrap().server_seq;
+    let mut last = begun;
+    // The client checks that numbers grow.
+    for _ in 0..2_500 {
+        let sent = client.dispatch(json!({"type": "session/turnCancelled", "session": URI, "turnId": "none"})).await;
+        let refused = client.answer_to(sent).await;
+        assert!(refused.rejection_reason.is_some());
+        assert!(refused.server_seq > last);
+        last = refused.server_seq;
+        client.envelopes.clear();
+    }
+    let now = host.host.status().await.unwrap().server_seq;
+    assert_eq!((now - begun, now % 1_024), (2 * 1_024, 0), "two positions, and nothing for the refusals themselves");
+    // A returning client goes on after the last number that it saw.
+    assert!(host.bring_back(&mut client).await, "nothing is missed");
+    let sent = client.dispatch(json!({"type": "session/turnCancelled", "session": URI, "turnId": "none"})).await;
+    assert!(client.answer_to(sent).await.server_seq > last);
+    host.kill_and_restart(Config::default()).await;
+    assert!(host.host.status().await.unwrap().server_seq > last + 1_024, "a start takes a position, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_need_no_journal() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client: V1 = host.client("a").await;
+    client.ready_session(URI).await;
+    let written = host.journal.bytes.lock().unwrap().len();
+    host.journal.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    for _ in 0..100 {
+        let sent = client.dispatch(json!({"type": "session/turnCancelled", "session": URI, "turnId": "none"})).await;
+        assert!(client.answer_to(sent).await.rejection_reason.is_some());
+    }
+    assert_eq!(host.journal.bytes.lock().unwrap().len(), written);
+}

@@ -6,7 +6,9 @@ use std::time::Duration;
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::StoreName;
 use grove_fs::{FsError, LocalFs, MemoryFs, Removal, SessionFs};
-use grove_host::{Config, Env, Host, JournalContents, Limits, NoJournal, RetiredStore, StoreError, Stores, recover};
+use grove_host::{
+    Config, Env, Host, JournalContents, Limits, NoJournal, RecordJournal, RetiredStore, StoreError, Stores, recover,
+};
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 
@@ -334,7 +336,8 @@ async fn host_on(stores: Stores, journal: &[u8]) -> (Host, Vec<String>) {
     let recovered =
         recover(JournalContents::from_bytes(journal), &env.stores, &Config::default().limits).await.unwrap();
     let damage = recovered.damage.clone();
-    let host = Host::start(env, Config::default(), vec![Arc::new(ScriptedAgent)], Box::new(NoJournal), recovered);
+    let host =
+        Host::start(env, Config::default(), vec![Arc::new(ScriptedAgent)], Box::new(NoJournal::default()), recovered);
     (host.await.unwrap(), damage)
 }
 
@@ -404,7 +407,9 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     let env = Env { stores, ..Env::in_memory() };
     let config = Config { limits, ..Config::default() };
     let later =
-        Host::start(env, config, vec![Arc::new(ScriptedAgent)], Box::new(kept.clone()), recovered).await.unwrap();
+        Host::start(env, config, vec![Arc::new(ScriptedAgent)], Box::new(RecordJournal::new(kept.clone())), recovered)
+            .await
+            .unwrap();
     let mut client = crate::harness::dialed(&later).await;
     let chat = client.ready_session("scripted:/here").await;
     for turn in ["h1", "h2", "h3"] {

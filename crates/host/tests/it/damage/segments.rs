@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use grove_fs::SessionFs;
-use grove_host::{FileJournal, Journal, Limits, SyncMode, verify_all};
+use grove_host::{JournalStorage, Limits, SegmentFiles, SyncMode, verify_all};
 
 use super::{event, written};
 
@@ -17,7 +17,7 @@ fn segments(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 async fn found(folder: &std::path::Path) -> Vec<String> {
     let stores: Vec<Arc<dyn SessionFs>> = Vec::new();
     let checked = verify_all(folder, &stores).await;
-    let (_, contents) = FileJournal::open(folder).unwrap();
+    let (_, contents) = SegmentFiles::open(folder).unwrap();
     let stores = grove_host::Env::in_memory().stores;
     let recovered = grove_host::recover(contents, &stores, &Limits::default()).await.unwrap();
     assert_eq!(checked, recovered.damage, "check finds before a start what the start finds");
@@ -69,7 +69,7 @@ async fn segments_that_are_missing_are_noticed() {
 async fn nothing_is_confirmed_that_is_on_no_disk_under_a_name() {
     let place = tempfile::tempdir().unwrap();
     let (folder, away) = (place.path().join("journal"), place.path().join("away"));
-    let (mut journal, _) = FileJournal::open(&folder).unwrap();
+    let (mut journal, _) = SegmentFiles::open(&folder).unwrap();
     journal.append(event(1), SyncMode::Now, 1).await.unwrap();
     std::fs::rename(&folder, &away).unwrap();
     let error = journal.append(event(2), SyncMode::Now, 2).await.unwrap_err().to_string();

@@ -105,7 +105,7 @@ impl TestHost {
         let recovered = recover(JournalContents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> =
             vec![Arc::new(ScriptedAgent), Arc::new(Named { id: "other", display_name: "Other" })];
-        let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
+        let host = Host::start(env, config, agents, Box::new(NoJournal::default()), recovered).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (dialer, _) = grove_testkit::host::serve_at(&host, address);
