@@ -10,6 +10,8 @@
 
 mod end;
 mod files;
+mod log_replay;
+mod partial_turn;
 mod position;
 mod record;
 mod record_journal;

@@ -9,8 +9,9 @@ use grove_fs::FsError;
 use grove_tree::turns::TurnLimit;
 
 use super::files;
+use super::partial_turn::cut_partial_turn;
 use super::record::{ClientVersion, JournalRecord};
-use super::restore::{cut_partial_turn, restore_logs};
+use super::restore::restore_logs;
 use crate::config::Limits;
 use crate::sequencer::{EvictedSession, Names, ReplayWindow, SequencedEvent};
 use crate::store::session_file::{self, SessionFile};
@@ -87,6 +88,48 @@ impl JournalContents {
             JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
         });
         events.max().unwrap_or(0)
+    }
+
+    /// Descriptions of everything that cannot be read.
+    pub(crate) fn damage(&self) -> impl Iterator<Item = &str> {
+        self.found.iter().filter_map(|found| match found {
+            JournalItem::Damage(what) => Some(what.as_str()),
+            JournalItem::JournalRecord(_) => None,
+        })
+    }
+
+    /// The events of a session, with their sequence numbers.
+    pub(super) fn events_of(&self, session: &SessionId) -> impl Iterator<Item = (u64, &Event)> {
+        self.found.iter().filter_map(move |found| match found {
+            JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {
+                (event.change.session() == Some(session)).then_some((*seq, event))
+            }
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
+        })
+    }
+
+    /// The chats of which the journal has something.
+    pub(super) fn chats(&self) -> HashSet<(&SessionId, &ChatId)> {
+        let chats = self.found.iter().filter_map(|found| match found {
+            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
+                Change::Chat(session, chat, _) => Some((session, chat)),
+                Change::Session(..) | Change::Root(_) => None,
+            },
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
+        });
+        chats.collect()
+    }
+
+    /// When each session was created, of those whose creation the journal tells of.
+    pub(super) fn created(&self) -> HashMap<SessionId, Timestamp> {
+        let created = self.found.iter().filter_map(|found| match found {
+            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
+                Change::Session(id, SessionEvent::Created(_)) => Some((id.clone(), event.at)),
+                _ => None,
+            },
+            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
+        });
+        created.collect()
     }
 }
 

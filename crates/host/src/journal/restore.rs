@@ -1,20 +1,20 @@
 //! Logs that are not what they were: missing, cut short, or damaged in the middle. They are completed from the journal, and
 //! those of forked chats from the logs that they were copied from. Whatever is replaced is kept beside the log.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, MemoryFs, Removal, SessionFs};
 use grove_tree::restoration::{Trust, beginning, complete, with_header_of};
-use grove_tree::turns::{self, TurnLimit, header_line, parse_turn_end};
-use grove_tree::{LogError, Owner, entries, store};
+use grove_tree::turns::{header_line, parse_turn_end};
+use grove_tree::{LogError, Owner, entries};
 use sha2::{Digest, Sha256};
 
-use super::record::JournalRecord;
-use super::recover::{JournalContents, JournalItem};
+use super::log_replay::{inherited, is_told_by, replay_all, replay_newest};
+use super::recover::JournalContents;
 use crate::config::Limits;
-use crate::session::{ChatLog, ChatLogError, entry_id};
+use crate::session::{ChatLog, ChatLogError};
 use crate::store::copy::{CopyError, CopyJob};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
@@ -41,7 +41,7 @@ enum Fault {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum RestoreError {
+pub(super) enum RestoreError {
     #[error(transparent)]
     Fs(#[from] FsError),
     #[error(transparent)]
@@ -56,7 +56,7 @@ enum RestoreError {
 
 /// Why the log that a chat began with cannot be copied again.
 #[derive(Debug, thiserror::Error)]
-enum CopySourceError {
+pub(super) enum CopySourceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -138,62 +138,6 @@ async fn damaged_logs(
         damaged.push(DamagedLog { expected, fault });
     }
     Ok(damaged)
-}
-
-/// Cuts a partial turn off the end of a log, as a power cut leaves it, if the journal has the turn whole.
-///
-/// The part is kept beside the log. The turn would otherwise count as one that the log has.
-pub(super) async fn cut_partial_turn(
-    contents: &JournalContents,
-    fs: &dyn SessionFs,
-    session: &SessionId,
-    chat: &ChatId,
-) -> Result<(), LoadError> {
-    let path = paths::log(session, chat);
-    let _held = log_lock::hold(fs, &path).await?;
-    if !fs.exists(&path).await? {
-        return Ok(());
-    }
-    let side_index = paths::side_index(session, chat);
-    let index = store::open_log_with_side_index(fs, &path, &side_index, &mut String::new).await?.index;
-    let mut newest: Vec<_> = index.entries().collect();
-    let (mut partial, mut begins) = (None, None);
-    while let Some(entry) = newest.pop() {
-        let line = store::read_lines(fs, &path, &index, &[entry]).await?;
-        let turn = line.first().and_then(|line| turn_of(line));
-        if turn.is_none() || partial.as_ref().is_some_and(|partial| turn.as_ref() != Some(partial)) {
-            break;
-        }
-        partial = turn;
-        begins = Some(index.offset(entry));
-    }
-    let (Some(turn), Some(offset)) = (partial, begins) else { return Ok(()) };
-    let starts_it = |event: &Event| {
-        matches!(&event.change, Change::Chat(_, mine, ChatEvent::TurnStarted { turn: started, .. })
-            if mine == chat && *started == turn)
-    };
-    if !contents.events_of(session).any(|(_, event)| starts_it(event)) {
-        return Ok(());
-    }
-    let size = fs.stat(&path).await?.size;
-    let cut = fs.read_range(&path, offset, usize::try_from(size - offset.min(size)).unwrap_or(0)).await?;
-    tracing::warn!(%session, %chat, %turn, bytes = cut.len(), "a log ends within a turn: it is written again");
-    fs.append_file(&format!("{path}.torn"), &cut).await?;
-    fs.truncate(&path, offset).await?;
-    Ok(())
-}
-
-/// The turn that a message in a log belongs to; `None` for the end of a turn, and for entries outside turns.
-fn turn_of(line: &[u8]) -> Option<TurnId> {
-    #[derive(serde::Deserialize)]
-    struct TurnLine {
-        grove: Option<TurnField>,
-    }
-    #[derive(serde::Deserialize)]
-    struct TurnField {
-        turn: TurnId,
-    }
-    serde_json::from_slice::<TurnLine>(line).ok()?.grove.map(|grove| grove.turn)
 }
 
 /// The outcome of restoring a log.
@@ -451,99 +395,6 @@ async fn replace(
     Ok(kept)
 }
 
-/// Picks entries, and entries of turns, that the journal has from their beginning on.
-fn is_told_by<'a>(events: &[&'a Event], chat: &ChatId) -> impl Fn(&str, Option<&TurnId>) -> bool + use<'a> {
-    let (mut turns, mut entries) = (HashSet::new(), HashSet::new());
-    for event in events.iter().filter(|event| is_of(event, chat)) {
-        match &event.change {
-            Change::Chat(_, _, ChatEvent::TurnStarted { turn, .. }) => {
-                turns.insert(turn);
-            }
-            Change::Chat(_, _, ChatEvent::EntryAdded(entry)) => entries.extend(entry_id(&entry.line)),
-            _ => {}
-        }
-    }
-    move |id, turn| entries.contains(id) || turn.is_some_and(|turn| turns.contains(turn))
-}
-
-/// The turns that a chat began with, from its log.
-async fn inherited(
-    fs: &dyn SessionFs,
-    path: &str,
-    origin: &ChatOrigin,
-    limits: &Limits,
-) -> Result<turns::LoggedTurns, RestoreError> {
-    let index = store::open_log(fs, path, &mut String::new).await?.index;
-    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
-    let leaf = origin.log.leaf.as_ref().and_then(|leaf| index.find(leaf)).or_else(|| index.leaf());
-    Ok(turns::newest_turns_at(fs, path, &index, leaf, limit).await?)
-}
-
-/// Replays a session from its creation on, and writes each of a chat's turns when it has ended, as it was written first:
-/// what a branch was left with is in the log before the leaf moves. `inherited` is what the chat began with.
-async fn replay_all(
-    events: &[&Event],
-    chat: &ChatId,
-    log: &mut ChatLog,
-    inherited: Option<turns::LoggedTurns>,
-) -> Result<(), RestoreError> {
-    let Some((Event { at, change: Change::Session(_, SessionEvent::Created(new)) }, rest)) = events.split_first()
-    else {
-        return Ok(());
-    };
-    let mut session = Session::new(new, *at);
-    for event in rest {
-        match (&event.change, &inherited) {
-            // The journal says only where they are.
-            (Change::Chat(id, mine, ChatEvent::TurnsInherited { origin, .. }), Some(window)) if mine == chat => {
-                let (turns, older) = (window.turns.clone(), window.older);
-                let begun = ChatEvent::TurnsInherited { origin: origin.clone(), turns, older };
-                session.apply(&Event { at: event.at, change: Change::Chat(id.clone(), mine.clone(), begun) });
-            }
-            _ => session.apply(event),
-        }
-        if is_of(event, chat) && event.change.class().completes_entry {
-            write(&mut session, chat, log).await?;
-        }
-    }
-    write(&mut session, chat, log).await
-}
-
-/// Replays what the journal has of a chat whose beginning it let go. The log has nothing of it: it ends before.
-async fn replay_newest(
-    events: &[&Event],
-    mut session: Session,
-    chat: &ChatId,
-    log: &mut ChatLog,
-) -> Result<(), RestoreError> {
-    for event in events.iter().filter(|event| is_of(event, chat)) {
-        if matches!(event.change, Change::Chat(_, _, ChatEvent::TurnsInherited { .. })) {
-            // The log begins with them.
-            continue;
-        }
-        session.apply(event);
-        if event.change.class().completes_entry {
-            write(&mut session, chat, log).await?;
-        }
-    }
-    write(&mut session, chat, log).await
-}
-
-fn is_of(event: &Event, chat: &ChatId) -> bool {
-    matches!(&event.change, Change::Chat(_, mine, _) if mine == chat)
-}
-
-async fn write(session: &mut Session, chat: &ChatId, log: &mut ChatLog) -> Result<(), RestoreError> {
-    if session.chat(chat).is_none_or(|chat| chat.active.is_some()) {
-        return Ok(());
-    }
-    log.catch_up(session).await?;
-    if let Some(chat) = session.chat_mut(chat) {
-        chat.unlogged.clear();
-    }
-    Ok(())
-}
-
 /// Describes the outcome, and gives the extent that the session's file is to name from now on. There is nothing to say of a log
 /// that another program has rewritten.
 fn in_words(
@@ -604,48 +455,4 @@ fn in_words(
 
 fn count(turns: u64) -> String {
     if turns == 1 { "1 turn is".to_owned() } else { format!("{turns} turns are") }
-}
-
-impl JournalContents {
-    /// Descriptions of everything that cannot be read.
-    pub(crate) fn damage(&self) -> impl Iterator<Item = &str> {
-        self.found.iter().filter_map(|found| match found {
-            JournalItem::Damage(what) => Some(what.as_str()),
-            JournalItem::JournalRecord(_) => None,
-        })
-    }
-
-    /// The events of a session, with their sequence numbers.
-    pub(super) fn events_of(&self, session: &SessionId) -> impl Iterator<Item = (u64, &Event)> {
-        self.found.iter().filter_map(move |found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {
-                (event.change.session() == Some(session)).then_some((*seq, event))
-            }
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        })
-    }
-
-    /// The chats of which the journal has something.
-    fn chats(&self) -> HashSet<(&SessionId, &ChatId)> {
-        let chats = self.found.iter().filter_map(|found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
-                Change::Chat(session, chat, _) => Some((session, chat)),
-                Change::Session(..) | Change::Root(_) => None,
-            },
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        });
-        chats.collect()
-    }
-
-    /// When each session was created, of those whose creation the journal tells of.
-    pub(super) fn created(&self) -> HashMap<SessionId, Timestamp> {
-        let created = self.found.iter().filter_map(|found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
-                Change::Session(id, SessionEvent::Created(_)) => Some((id.clone(), event.at)),
-                _ => None,
-            },
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        });
-        created.collect()
-    }
 }

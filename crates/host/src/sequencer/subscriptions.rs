@@ -1,0 +1,266 @@
+//! The connections and their subscriptions: snapshots and missed events, then every event from there on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_core::*;
+use grove_wire::ahp::uri::{self, Spelling};
+
+use super::{
+    Attach, AttachMode, AttachOutcome, Connection, ConnectionId, MissedEvents, ReconnectPosition, RememberedClient,
+    ReplayedEvent, ResolvedTarget, Resource, SequencedEvent, Sequencer, Subscribe, SubscribeOutcome, Subscriber,
+    SubscriptionTarget, publish,
+};
+use crate::connection::{DisconnectReason, Outgoing};
+use crate::dialect::Dialect;
+use crate::journal::Position;
+
+impl Sequencer {
+    pub(super) fn attach(&mut self, attach: Attach) {
+        let known = self.clients.get(&attach.client);
+        let named = match &attach.how {
+            AttachMode::New(_) => 0,
+            AttachMode::Returning { seen, .. } => seen.highest(),
+        };
+        // A number of another journal may be beyond all of this one.
+        let last_direct = if Position::of(named) <= Position::of(self.published.seq) { named } else { 0 };
+        let (dialect, seen) = match attach.how {
+            AttachMode::New(dialect) => (dialect, None),
+            AttachMode::Returning { seen, unless_known } => match known {
+                Some(client) => (client.dialect, Some(seen)),
+                None => (unless_known, None),
+            },
+        };
+        if let Some(older) = known.and_then(|client| client.connection) {
+            if let Some(connection) = self.connections.get(&older) {
+                connection.queue.push(Outgoing::Last(DisconnectReason::TakenOver));
+            }
+            self.detach(older);
+        }
+        self.connections.insert(
+            attach.connection,
+            Connection {
+                queue: attach.queue,
+                client: attach.client.clone(),
+                dialect,
+                subscriptions: HashMap::new(),
+                spellings: attach.spellings,
+                last_direct,
+            },
+        );
+        self.touches += 1;
+        let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
+        self.clients.insert(attach.client, client);
+        self.forget_clients();
+
+        let mut subscribed = Vec::with_capacity(attach.subscriptions.len());
+        for wanted in &attach.subscriptions {
+            subscribed.push(matches!(
+                self.add_subscription(attach.connection, wanted, Duration::ZERO),
+                AddSubscriptionOutcome::Yes
+            ));
+        }
+        let missed = match seen {
+            None => MissedEvents::Together(None),
+            Some(ReconnectPosition::UpTo(seen)) => {
+                let wanted = self.connections.get(&attach.connection).map(|connection| &connection.subscriptions);
+                MissedEvents::Together(
+                    wanted.and_then(|wanted| self.missed(seen, |resource| wanted.get(resource).copied())),
+                )
+            }
+            Some(ReconnectPosition::Each(seen)) => {
+                let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
+                    let resources = self.published.find(wanted)?.resources();
+                    let dialect = dialect.spelled(wanted.spelling());
+                    // A client that has seen nothing has no state to add to.
+                    if seen == 0 {
+                        return None;
+                    }
+                    self.missed(seen, |resource| resources.contains(resource).then_some(dialect))
+                });
+                MissedEvents::Each(each.collect())
+            }
+        };
+        (attach.reply)((attach.answer)(AttachOutcome { published: &self.published, subscribed, missed }));
+    }
+
+    /// The events after a sequence number for these resources, if all of them are available.
+    fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<ReplayedEvent>> {
+        if Position::of(seen) > Position::of(self.published.seq) || self.replay.is_skipped(seen) {
+            return None;
+        }
+        let is_wanted = |session: &Session| {
+            let chats = session.chats.iter().map(|chat| Resource::Chat(session.id.clone(), chat.id.clone()));
+            chats.chain([Resource::Session(session.id.clone())]).any(|resource| wanted(&resource).is_some())
+        };
+        let entered = self.entered.iter().filter(|(_, at)| seen < **at);
+        if entered.filter_map(|(id, _)| self.published.state.sessions.get(id)).any(is_wanted) {
+            return None;
+        }
+        let events = self.replay.after(seen)?;
+        let missed: Vec<_> = events.filter_map(|event| Some((event.clone(), wanted(&event.resource())?))).collect();
+        // A session or a chat created meanwhile is not the one that the client knows, if it knows one of that name. A
+        // chat's creation is announced on its session's channel.
+        let begun = |event: &Arc<SequencedEvent>| match &event.event.change {
+            Change::Session(session, SessionEvent::Created(_)) => wanted(&Resource::Session(session.clone()))
+                .or_else(|| wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into())))
+                .is_some(),
+            Change::Session(session, SessionEvent::ChatAdded(row)) => {
+                wanted(&Resource::Chat(session.clone(), row.chat.clone())).is_some()
+            }
+            // Its inherited turns are not in the journal.
+            Change::Chat(session, chat, ChatEvent::TurnsInherited { .. }) => {
+                wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
+            }
+            change => {
+                let told = publish::needs_v1_snapshot(change).and_then(|chat| wanted(&chat));
+                matches!(told, Some(Dialect::V1 { .. }))
+            }
+        };
+        if self.replay.after(seen)?.any(begun) { None } else { Some(missed) }
+    }
+
+    pub(super) fn subscribe(&mut self, subscribe: Subscribe) {
+        // A connection that is being closed gets nothing more.
+        if !self.connections.contains_key(&subscribe.connection) {
+            return;
+        }
+        let added = self.add_subscription(subscribe.connection, &subscribe.wanted, subscribe.patience);
+        let outcome = match added {
+            AddSubscriptionOutcome::Yes => SubscribeOutcome::Yes(&self.published),
+            AddSubscriptionOutcome::Unknown => SubscribeOutcome::Unknown,
+            AddSubscriptionOutcome::TooMany => SubscribeOutcome::TooMany,
+        };
+        (subscribe.reply)((subscribe.answer)(outcome));
+    }
+
+    fn add_subscription(
+        &mut self,
+        id: ConnectionId,
+        wanted: &SubscriptionTarget,
+        patience: Duration,
+    ) -> AddSubscriptionOutcome {
+        let Some(found) = self.published.find(wanted) else { return AddSubscriptionOutcome::Unknown };
+        let Some(connection) = self.connections.get_mut(&id) else { return AddSubscriptionOutcome::Unknown };
+        match usage(wanted, &found) {
+            None => return AddSubscriptionOutcome::Unknown,
+            Some(SpellingHint::FromSession(session)) => connection.spellings.note(session, wanted.spelling()),
+            Some(SpellingHint::NoHint) => {}
+        }
+        let dialect = connection.dialect.spelled(wanted.spelling());
+        // A session together with its main chat counts once.
+        let counts = |resource: &&Resource| match found {
+            ResolvedTarget::SessionWithMainChat(_) => !matches!(resource, Resource::Chat(..)),
+            ResolvedTarget::Root | ResolvedTarget::Session(_) | ResolvedTarget::Chat(..) => true,
+        };
+        let full = connection.subscriptions.keys().filter(counts).count() >= self.config.limits.subscriptions;
+        for resource in found.resources() {
+            match connection.subscriptions.get_mut(&resource) {
+                // The same resource again, perhaps under another name: from now on events use that name.
+                Some(known) => {
+                    *known = dialect;
+                    let subscribers = self.subscribers.get_mut(&resource).into_iter().flatten();
+                    for subscriber in subscribers.filter(|subscriber| subscriber.connection == id) {
+                        subscriber.dialect = dialect;
+                        subscriber.patience = patience;
+                    }
+                }
+                None if full => return AddSubscriptionOutcome::TooMany,
+                None => {
+                    connection.subscriptions.insert(resource.clone(), dialect);
+                    let queue = connection.queue.clone();
+                    let subscriber = Subscriber { connection: id, queue, dialect, patience };
+                    self.subscribers.entry(resource).or_default().push(subscriber);
+                }
+            }
+        }
+        AddSubscriptionOutcome::Yes
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: ConnectionId, wanted: &SubscriptionTarget) {
+        let Some(found) = self.published.find(wanted) else { return };
+        for resource in found.resources() {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.subscriptions.remove(&resource);
+            }
+            self.drop_subscriber(id, &resource);
+        }
+    }
+
+    fn drop_subscriber(&mut self, id: ConnectionId, resource: &Resource) {
+        if let Some(subscribers) = self.subscribers.get_mut(resource) {
+            subscribers.retain(|subscriber| subscriber.connection != id);
+            if subscribers.is_empty() {
+                self.subscribers.remove(resource);
+            }
+        }
+    }
+
+    pub(super) fn detach(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        for resource in connection.subscriptions.keys() {
+            self.drop_subscriber(id, resource);
+        }
+        self.touches += 1;
+        if let Some(client) = self.clients.get_mut(&connection.client)
+            && client.connection == Some(id)
+        {
+            client.connection = None;
+            client.touched = self.touches;
+        }
+    }
+
+    /// Bounds the number of remembered clients: the ones longest gone are forgotten.
+    ///
+    /// A tenth is removed at a time, so that not every new client costs a search.
+    fn forget_clients(&mut self) {
+        let limit = self.config.limits.known_clients;
+        if self.clients.len() <= limit {
+            return;
+        }
+        let gone = self.clients.iter().filter(|(_, client)| client.connection.is_none());
+        let mut gone: Vec<_> = gone.map(|(id, client)| (client.touched, id.clone())).collect();
+        gone.sort_unstable_by_key(|(touched, _)| *touched);
+        let gone: Vec<ClientId> = gone.into_iter().take(limit / 10 + 1).map(|(_, id)| id).collect();
+        for id in &gone {
+            self.clients.remove(id);
+        }
+        self.journal.forget_clients(&gone);
+    }
+}
+
+enum AddSubscriptionOutcome {
+    Yes,
+    Unknown,
+    TooMany,
+}
+
+/// The information in a client's name for a session about its spelling.
+enum SpellingHint<'a> {
+    /// It names this session, in one of the spellings.
+    FromSession(&'a SessionId),
+    NoHint,
+}
+
+/// The spelling hint of a name; `None` if no events use that name.
+///
+/// A client would not know what events under another name are about.
+fn usage<'a>(wanted: &SubscriptionTarget, found: &ResolvedTarget<'a>) -> Option<SpellingHint<'a>> {
+    match (wanted, found) {
+        (SubscriptionTarget::Session(name), ResolvedTarget::Session(session)) => {
+            uri::SessionUris::of(session).has_session(name).then_some(SpellingHint::FromSession(&session.id))
+        }
+        (SubscriptionTarget::Chat(name), ResolvedTarget::Chat(session, chat)) => {
+            let names = uri::SessionUris::of(session);
+            let own = names.chat(&chat.id, name.spelling());
+            // A chat with a plain name is spelled the same in every way.
+            let usage = match name.spelling() != Spelling::Computed && own == names.chat(&chat.id, Spelling::Computed) {
+                true => SpellingHint::NoHint,
+                false => SpellingHint::FromSession(&session.id),
+            };
+            names.has_chat(&chat.id, name).then_some(usage)
+        }
+        (_, _) => Some(SpellingHint::NoHint),
+    }
+}
