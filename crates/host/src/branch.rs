@@ -104,10 +104,10 @@ impl PendingPermissionsRequest {
             done.map_err(TreeError::Refused)?;
         }
         let wanted = session.clone();
-        let look = move |published: &PublishedState, _: _| {
+        let look = move |published: &PublishedState| {
             published.session_at(&wanted).map(|session| PermissionsResult::of(&session.details))
         };
-        host.0.sequencer.read(look).await?.ok_or(SessionRequestError::NoSession(session))
+        host.0.sequencer.read(look).ok_or(SessionRequestError::NoSession(session))
     }
 }
 
@@ -226,9 +226,8 @@ impl Host {
         let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let wanted = uri.clone();
-        let look =
-            move |published: &PublishedState, _: _| published.session_at(&wanted).map(|session| session.store.clone());
-        let store = self.0.sequencer.read(look).await?.ok_or_else(gone)?;
+        let look = move |published: &PublishedState| published.session_at(&wanted).map(|session| session.store.clone());
+        let store = self.0.sequencer.read(look).ok_or_else(gone)?;
         if self.stores().is_client_stored(&store) {
             return Err(SessionRequestError::DirectoryOfClient);
         }

@@ -115,11 +115,10 @@ impl Host {
         config: StorageClientConfig,
         calls: Arc<dyn RemoteCalls>,
     ) -> Result<(), ClientStorageError> {
-        let wanted = store.clone();
-        let active = move |published: &PublishedState, _| {
-            published.state.sessions.values().filter(|session| session.store == wanted).count()
+        let active = |published: &PublishedState| {
+            published.state.sessions.values().filter(|session| session.store == *store).count()
         };
-        let active = self.0.sequencer.read(active).await?;
+        let active = self.0.sequencer.read(active);
         if active > 0 {
             return Err(StoreError::SessionsActive(active).into());
         }
@@ -159,12 +158,11 @@ impl Host {
     }
 
     async fn send_presence(&self, store: &StoreName, presence: StorageClientPresence) -> Result<(), HostStopped> {
-        let wanted = store.clone();
-        let mine = move |published: &PublishedState, _| {
-            let mine = published.state.sessions.values().filter(|session| session.store == wanted);
+        let mine = |published: &PublishedState| {
+            let mine = published.state.sessions.values().filter(|session| session.store == *store);
             mine.map(|session| session.id.clone()).collect::<Vec<_>>()
         };
-        for id in self.0.sequencer.read(mine).await? {
+        for id in self.0.sequencer.read(mine) {
             if let Some(handle) = self.open_session(&id) {
                 // A session that ends at this moment needs no presence.
                 handle.inbox.send(ToSession::StorageClient(presence)).await.ok();
@@ -175,12 +173,11 @@ impl Host {
 
     /// Closes the sessions of a storage client that is gone for good. They return when a client resumes them.
     pub(crate) async fn release_storage_client(&self, store: &StoreName) -> Result<(), HostStopped> {
-        let wanted = store.clone();
-        let mine = move |published: &PublishedState, _| {
-            let mine = published.state.sessions.values().filter(|session| session.store == wanted);
+        let mine = |published: &PublishedState| {
+            let mine = published.state.sessions.values().filter(|session| session.store == *store);
             mine.map(|session| session.id.clone()).collect::<Vec<_>>()
         };
-        for id in self.0.sequencer.read(mine).await? {
+        for id in self.0.sequencer.read(mine) {
             // A storage client that is still connected gets the last changes now.
             self.end_session_task(&id).await;
             let removed = Event { at: self.0.env.clock.now(), change: Change::Session(id, SessionEvent::Removed) };
@@ -212,7 +209,7 @@ impl Host {
         id: &SessionId,
         folders: Vec<String>,
     ) -> Result<SessionUri, ResumeError> {
-        if let Some((uri, lies_in)) = self.uri_and_store(id).await? {
+        if let Some((uri, lies_in)) = self.uri_and_store(id) {
             return if lies_in == *store { Ok(uri) } else { Err(ResumeError::Elsewhere(id.clone())) };
         }
         if !self.stores().is_client_stored(store) {
@@ -259,7 +256,7 @@ impl Host {
         name: Option<String>,
     ) -> Result<SessionId, ForkError> {
         self.stores().reach(store).await?;
-        let open = self.uri_and_store(source).await?.filter(|(_, lies_in)| lies_in == store);
+        let open = self.uri_and_store(source).filter(|(_, lies_in)| lies_in == store);
         let (uri, _) = open.ok_or_else(|| ForkError::NotOpen(source.clone()))?;
         let refused = |reason: String| ForkError::Refused { id: source.clone(), reason };
         let main = ChatId::from(Session::MAIN_CHAT);
@@ -305,7 +302,7 @@ impl Host {
     pub async fn delete_client_stored(&self, store: &StoreName, id: &SessionId) -> Result<DeleteOutcome, DeleteError> {
         let fs = self.stores().get(store)?;
         let register = self.stores().register();
-        let open = self.uri_and_store(id).await?.filter(|(_, lies_in)| lies_in == store);
+        let open = self.uri_and_store(id).filter(|(_, lies_in)| lies_in == store);
         if open.is_none() && !register.is_known(store, id) {
             return Err(DeleteError::NotThere(id.clone()));
         }
@@ -321,14 +318,13 @@ impl Host {
     }
 
     /// The URI and the store of a known session.
-    async fn uri_and_store(&self, id: &SessionId) -> Result<Option<(SessionUri, StoreName)>, HostStopped> {
-        let wanted = id.clone();
-        let look = move |published: &PublishedState, _| {
-            let evicted = || published.evicted.get(&wanted).map(|evicted| &evicted.session);
-            let session = published.state.sessions.get(&wanted).or_else(evicted);
+    fn uri_and_store(&self, id: &SessionId) -> Option<(SessionUri, StoreName)> {
+        let look = |published: &PublishedState| {
+            let evicted = || published.evicted.get(id).map(|evicted| &evicted.session);
+            let session = published.state.sessions.get(id).or_else(evicted);
             session.map(|session| (session.uri.clone(), session.store.clone()))
         };
-        self.0.sequencer.read(look).await
+        self.0.sequencer.read(look)
     }
 
     /// Creates the folder of a new session at its storage client, before anybody hears of the session.

@@ -76,13 +76,12 @@ impl Host {
         if editors.is_empty() {
             return None;
         }
-        let wanted = session.clone();
-        let found = self.0.sequencer.read(move |published, _| {
-            let session = published.state.sessions.get(&wanted)?;
+        let found = self.0.sequencer.read(|published| {
+            let session = published.state.sessions.get(session)?;
             let clients: Vec<_> = session.active_clients.iter().map(|active| active.client.clone()).collect();
             Some((session.uri.clone(), clients))
         });
-        let (channel, taking_part) = found.await.ok()??;
+        let (channel, taking_part) = found?;
         let params = ResourceReadParams {
             channel: channel.to_string(),
             meta: None,

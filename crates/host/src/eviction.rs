@@ -1,8 +1,9 @@
 //! Eviction: idle sessions leave memory, and are loaded from their folders when they are needed again.
 //!
 //! Time is counted in rounds. A session that was used in neither of the last two, that has no subscribers and no work,
-//! ends its task and leaves the published state; its row stays in lists. Both happen under the lock of the sessions, so
-//! the next request finds it either loaded or in its folder, and never in between.
+//! ends its task and leaves the published state; its row stays in lists. The sequencer evicts it under the lock of the
+//! published state, and only if it was not used until then. So the next request, which marks it as used before it looks,
+//! finds it either loaded or in its folder, and never in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -92,10 +93,17 @@ impl Host {
             match sessions.open.get(&id) {
                 // A session whose inbox is full is not idle.
                 Some(handle) => drop(handle.inbox.try_send(ToSession::Evict)),
-                None => drop(self.0.sequencer.tell_now(ToSequencer::Evict(id.clone()))),
+                None => drop(self.0.sequencer.tell_now(self.evict(&id))),
             }
         }
         Ok(())
+    }
+
+    /// The request to evict a session, unless it is used until then.
+    fn evict(&self, id: &SessionId) -> ToSequencer {
+        let (host, wanted) = (Arc::downgrade(&self.0), id.clone());
+        let is_unused = move || host.upgrade().is_some_and(|host| !Host(host).sessions().rest.is_wanted(&wanted));
+        ToSequencer::Evict(id.clone(), Box::new(is_unused))
     }
 
     /// Removes the task of a session, unless it is in use at this moment. Returns whether it did.
@@ -105,7 +113,7 @@ impl Host {
             return false;
         }
         // A sequencer that is too busy is asked in a later round.
-        if !self.0.sequencer.tell_now(ToSequencer::Evict(id.clone())) {
+        if !self.0.sequencer.tell_now(self.evict(id)) {
             return false;
         }
         sessions.open.remove(id);

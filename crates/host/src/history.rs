@@ -162,7 +162,7 @@ impl crate::Host {
         turns: usize,
         bytes: usize,
     ) -> Result<Option<(HistoryTranscript, u64)>, HistoryOpenError> {
-        let Some((history, seq)) = self.history_of(wanted).await else { return Ok(None) };
+        let Some((history, seq)) = self.history_of(wanted) else { return Ok(None) };
         let Some((id, chat)) = place(wanted) else { return Ok(None) };
         let look = match wanted {
             SubscriptionTarget::Session(_) => HistorySelection::Chats,
@@ -177,7 +177,7 @@ impl crate::Host {
 
     /// Says whether a name refers to another tool's session, and to none of the host's own.
     pub(crate) async fn is_history(&self, wanted: &SubscriptionTarget) -> bool {
-        let Some((history, _)) = self.history_of(wanted).await else { return false };
+        let Some((history, _)) = self.history_of(wanted) else { return false };
         let Some((id, _)) = place(wanted) else { return false };
         history.find(&id).await.is_ok_and(|found| found.is_some())
     }
@@ -188,7 +188,7 @@ impl crate::Host {
         wanted: &SubscriptionTarget,
         window: HistoryWindow,
     ) -> Result<Option<OlderTurns>, HistoryOpenError> {
-        let Some((history, _)) = self.history_of(wanted).await else { return Ok(None) };
+        let Some((history, _)) = self.history_of(wanted) else { return Ok(None) };
         let Some((id, chat)) = place(wanted) else { return Ok(None) };
         let opened = history.open(&id, HistorySelection::Turns(chat.clone(), window)).await?;
         let session = opened.map(|opened| opened.session).filter(|session| fits(wanted, session));
@@ -199,15 +199,13 @@ impl crate::Host {
     }
 
     /// The history to ask about a name that is none of the host's own, and the sequence number of that check.
-    async fn history_of(&self, wanted: &SubscriptionTarget) -> Option<(Arc<dyn History>, u64)> {
+    fn history_of(&self, wanted: &SubscriptionTarget) -> Option<(Arc<dyn History>, u64)> {
         let history = self.history()?;
-        let wanted = wanted.clone();
-        let look = move |published: &PublishedState, _| {
+        let look = |published: &PublishedState| {
             let is_own = wanted.session(published).is_some_and(|id| published.is_known(&id));
             (!is_own).then_some(published.seq)
         };
-        // A stopping host shows nothing more.
-        let seq = self.0.sequencer.read(look).await.ok().flatten()?;
+        let seq = self.0.sequencer.read(look)?;
         Some((history.clone(), seq))
     }
 }

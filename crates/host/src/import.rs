@@ -20,7 +20,7 @@ use grove_tree::{LogError, LogIndex, Role, store as log};
 use grove_work::{FileError, local_path};
 
 use crate::host::{CreateError, Host};
-use crate::sequencer::{EvictedSession, HostStopped, PublishedState, ToSequencer};
+use crate::sequencer::{EvictedSession, HostStopped, PublishedState};
 use crate::session::{read_checkout, scan_workspace};
 use crate::store::session_file::{self, Disposition, LoadError};
 use crate::store::stores::StoreError;
@@ -272,7 +272,7 @@ impl ImportJob {
             self.staged.sync(name).await?;
         }
         // Journal records about an earlier session of this id are older than this.
-        let seq = host.0.sequencer.read(|published: &PublishedState, _| published.seq).await?;
+        let seq = host.0.sequencer.read(|published: &PublishedState| published.seq);
         let file = match &self.from {
             Some(from) => {
                 self.compare(&staging, &from.stamp).await?;
@@ -286,7 +286,7 @@ impl ImportJob {
         host.make_room(&self.new, fs).await?;
         fs.rename(&staging, &paths::folder(&self.new.id)).await?;
         let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
-        host.0.sequencer.tell(ToSequencer::AddEvicted(Box::new(evicted))).await?;
+        host.0.sequencer.add_evicted(evicted).await?;
         host.active_sessions_changed().await?;
         let damage = index.damage().into_iter().take(MAX_DAMAGE_ITEMS);
         let damage = damage.map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();

@@ -53,7 +53,7 @@ impl Host {
         let Some(id) = uri.id() else { return Ok(false) };
         let was_open = self.dispose_session(uri).await?;
         // A session that is open under another URI has this folder.
-        if self.id_is_taken(&id).await? {
+        if self.id_is_taken(&id) {
             return Ok(was_open);
         }
         tokio::select! {

@@ -14,7 +14,7 @@ use super::frame_log::{FrameDirection, FrameTap};
 use super::{DisconnectReason, MAX_QUEUED_MESSAGES, Outgoing, Queue, Texts, handle};
 use crate::dialect::ConnectionPeer;
 use crate::host::{Host, HostInner};
-use crate::sequencer::{HostStopped, ToSequencer};
+use crate::sequencer::HostStopped;
 
 /// The messages that a client may not have received yet. Further ones wait in its queue.
 const UNRECEIVED: usize = 64;
@@ -86,7 +86,7 @@ async fn serve(host: Host, messages: mpsc::Receiver<String>, output: mpsc::Sende
         }
     };
     tokio::join!(handling, sending);
-    host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
+    host.0.sequencer.detach(id).await.ok();
     peer.ended();
 }
 

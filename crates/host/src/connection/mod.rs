@@ -39,7 +39,7 @@ pub(crate) use write_buffer::{Texts, in_time};
 use crate::dialect::ConnectionPeer;
 use crate::env::{Stream, Task};
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, ReplySink, ToSequencer};
+use crate::sequencer::{ConnectionId, ReplySink};
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 
@@ -83,7 +83,7 @@ pub(crate) async fn serve(host: Host, stream: Box<dyn Stream>, read: Vec<u8>, fi
         .await;
         Box::pin(connection.farewell(reason)).await;
     }
-    host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
+    host.0.sequencer.detach(id).await.ok();
     peer.ended();
 }
 

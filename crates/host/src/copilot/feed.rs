@@ -98,12 +98,12 @@ impl Feeds {
         subscriber: &FeedSubscriber,
     ) -> Result<(), HostStopped> {
         let (id, now) = (session.clone(), host.0.env.clock.now());
-        let look = move |published: &PublishedState, _: _| {
+        let look = move |published: &PublishedState| {
             let session = published.state.sessions.get(&id)?;
             session.main_chat()?.active.as_ref()?;
             Some(Projector::new(session).waiting(now))
         };
-        for event in host.0.sequencer.read(look).await?.into_iter().flatten() {
+        for event in host.0.sequencer.read(look).into_iter().flatten() {
             if let Some(text) = frame(session, event) {
                 subscriber.queue.push(Outgoing::Frame(text));
             }

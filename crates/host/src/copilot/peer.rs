@@ -207,10 +207,10 @@ impl CopilotPeer {
         let id = SessionId::from(id);
         self.host().load(&id).await?;
         let wanted = id.clone();
-        let look = move |published: &PublishedState, _: _| {
+        let look = move |published: &PublishedState| {
             published.state.sessions.get(&wanted).map(|session| (session.uri.clone(), session.store.clone()))
         };
-        match self.host().0.sequencer.read(look).await? {
+        match self.host().0.sequencer.read(look) {
             Some((uri, store)) if self.may_see(&store) => Ok(SessionRef { uri, id }),
             Some(_) | None => Err(CopilotError::Failed(format!("Session not found: {id}"))),
         }
@@ -223,8 +223,8 @@ impl CopilotPeer {
         look: impl FnOnce(&grove_core::Session) -> T + Send + 'static,
     ) -> Result<T, CopilotError> {
         let id = session.id.clone();
-        let seen = move |published: &PublishedState, _: _| published.state.sessions.get(&id).map(look);
-        let seen = self.host().0.sequencer.read(seen).await?;
+        let seen = move |published: &PublishedState| published.state.sessions.get(&id).map(look);
+        let seen = self.host().0.sequencer.read(seen);
         seen.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
     }
 

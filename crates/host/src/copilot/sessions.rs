@@ -122,7 +122,7 @@ impl CopilotPeer {
 
     /// The session's folder, as its store spells it.
     pub(super) async fn workspace_path(&self, session: &SessionRef) -> Option<String> {
-        let fs = self.host().store_of(&session.id).await?;
+        let fs = self.host().store_of(&session.id)?;
         fs.location(&crate::store::paths::folder(&session.id)).ok()
     }
 
@@ -161,14 +161,14 @@ impl CopilotPeer {
     /// The sessions that clients of this endpoint can open, last changed first.
     async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
         let peer = self.clone();
-        let look = move |published: &PublishedState, _: _| {
+        let look = move |published: &PublishedState| {
             let listed = published.listed().map(|(session, _)| session);
             let mine = listed.filter(|session| peer.may_see(&session.store));
             let mut rows: Vec<_> = mine.map(|session| (session.modified_at, SessionMetadata::of(session))).collect();
             rows.sort_by(|(a, _), (b, _)| b.cmp(a));
             rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()
         };
-        let rows = self.host().0.sequencer.read(look).await?;
+        let rows = self.host().0.sequencer.read(look);
         self.with_client_stored(rows).await
     }
 
@@ -322,11 +322,11 @@ impl CopilotEndpoint {
                         continue;
                     }
                     let (wanted, change) = (id.clone(), change.clone());
-                    let look = move |published: &PublishedState, _: _| {
+                    let look = move |published: &PublishedState| {
                         let session = published.state.sessions.get(&wanted)?;
                         Some((session.store.clone(), project::lifecycle(&change, session)?))
                     };
-                    if let Ok(Some((store, told))) = host.0.sequencer.read(look).await
+                    if let Some((store, told)) = host.0.sequencer.read(look)
                         && endpoint.may_see(&store)
                     {
                         endpoint.tell(&told);

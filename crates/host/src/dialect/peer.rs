@@ -185,16 +185,15 @@ impl ConnectionPeer {
                 };
                 words.channel.is_some()
                     || words.subscriptions.iter().any(is_ahp)
-                    || self.used_ahp(words.client_id.map(ClientId::from)).await
+                    || self.used_ahp(words.client_id.map(ClientId::from))
             }
             _ => false,
         }
     }
 
-    async fn used_ahp(&self, client: Option<ClientId>) -> bool {
+    fn used_ahp(&self, client: Option<ClientId>) -> bool {
         let Some(client) = client else { return false };
-        // A stopping host says so by itself.
-        let known = self.host.0.sequencer.find_client(client).await.ok().flatten();
+        let known = self.host.0.sequencer.find_client(&client);
         known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
     }
 }

@@ -52,11 +52,8 @@ pub(crate) async fn find(
     before: Option<TurnId>,
     most: usize,
 ) -> Result<TurnPage, TurnsError> {
-    let here = {
-        let (wanted, before) = (wanted.clone(), before.clone());
-        move |published: &PublishedState, _| look(published, &wanted, before.as_ref(), most)
-    };
-    let found = match host.0.sequencer.read(here).await? {
+    let here = |published: &PublishedState| look(published, &wanted, before.as_ref(), most);
+    let found = match host.0.sequencer.read(here) {
         Err(TurnsError::NoChat) => return find_history(host, &wanted, before, most).await,
         found => found?,
     };
@@ -67,12 +64,12 @@ pub(crate) async fn find(
             host.0.copies.none_into(&session).await;
             let limit = TurnLimit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
             let window = loop {
-                let fs = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
+                let fs = host.store_of(&session).ok_or(TurnsError::NoChat)?;
                 let read =
                     session_file::read_turns(fs.as_ref(), &session, &chat, origin.as_deref(), before.as_ref(), limit);
                 let read = read.await;
                 // A session that has moved to another store meanwhile is read there.
-                let now = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
+                let now = host.store_of(&session).ok_or(TurnsError::NoChat)?;
                 if Arc::ptr_eq(&fs, &now) {
                     break read?;
                 }

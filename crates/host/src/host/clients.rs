@@ -17,22 +17,19 @@ impl Host {
     }
 
     async fn release_client(&self, client: ClientId) -> Result<(), HostStopped> {
-        let left = self.0.sequencer.find_client(client.clone()).await?.map(|known| known.touched);
+        let left = self.0.sequencer.find_client(&client).map(|known| known.touched);
         self.0.env.clock.sleep(self.0.config.limits.client_grace).await;
-        let known = self.0.sequencer.find_client(client.clone()).await?;
+        let known = self.0.sequencer.find_client(&client);
         // For a client that reconnected and left again, the time starts again from then.
         if known.is_some_and(|known| known.connected || Some(known.touched) != left) {
             return Ok(());
         }
-        let look = {
-            let client = client.clone();
-            move |published: &PublishedState, _| {
-                let sessions = published.state.sessions.values();
-                let sessions = sessions.filter(|session| waited_for(session).any(|other| other == client));
-                sessions.map(|session| session.uri.clone()).collect::<Vec<_>>()
-            }
+        let look = |published: &PublishedState| {
+            let sessions = published.state.sessions.values();
+            let sessions = sessions.filter(|session| waited_for(session).any(|other| other == client));
+            sessions.map(|session| session.uri.clone()).collect::<Vec<_>>()
         };
-        for uri in self.0.sequencer.read(look).await? {
+        for uri in self.0.sequencer.read(look) {
             if let Some(session) = self.session(&uri).await? {
                 session.inbox.send(ToSession::ClientGone(client.clone())).await.ok();
             }

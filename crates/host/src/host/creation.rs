@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Host;
 use super::agents::install_hint;
-use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState, WriteFailurePolicy};
+use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState};
 use crate::session::{self, ForkPlan, ForkedChat, SessionStart};
 use crate::store::copies::CopyGuard;
 use crate::store::stores::StoreError;
@@ -158,7 +158,7 @@ impl Host {
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         let events = std::iter::once(Event { at, change: created }).chain(events).collect();
-        match self.publish(events, WriteFailurePolicy::Refuse, trace).await {
+        match self.publish_creation(events, trace).await {
             Ok(Ok(_)) => {}
             // The task that waits for its start ends without it.
             Ok(Err(not_written)) => {
@@ -169,7 +169,8 @@ impl Host {
         }
         // The task waits for this; if it is gone, so is the host.
         begin.send(()).ok();
-        self.active_sessions_changed().await?;
+        // Another session may have been created or removed meanwhile.
+        self.publish_session_count().await?;
         Ok(())
     }
 
@@ -320,7 +321,7 @@ impl Host {
         let open = self.open_session(id).map(|open| open.uri);
         let by = match open {
             Some(by) => Some(by),
-            None => self.uri_of(id).await?,
+            None => self.uri_of(id),
         };
         match by {
             Some(by) => Err(taken(uri, id.clone(), by)),
@@ -329,18 +330,17 @@ impl Host {
     }
 
     /// Says whether a session has this id, under any URI.
-    pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, HostStopped> {
-        Ok(self.uri_of(id).await?.is_some())
+    pub(crate) fn id_is_taken(&self, id: &SessionId) -> bool {
+        self.uri_of(id).is_some()
     }
 
     /// The URI of the session with this id.
-    async fn uri_of(&self, id: &SessionId) -> Result<Option<SessionUri>, HostStopped> {
-        let id = id.clone();
-        let look = move |published: &PublishedState, _| {
-            let evicted = || published.evicted.get(&id).map(|evicted| &evicted.session);
-            published.state.sessions.get(&id).or_else(evicted).map(|session| session.uri.clone())
+    fn uri_of(&self, id: &SessionId) -> Option<SessionUri> {
+        let look = |published: &PublishedState| {
+            let evicted = || published.evicted.get(id).map(|evicted| &evicted.session);
+            published.state.sessions.get(id).or_else(evicted).map(|session| session.uri.clone())
         };
-        self.0.sequencer.read(look).await
+        self.0.sequencer.read(look)
     }
 
     /// Prepares a session's folder, after copies out of an earlier one of the same id have ended.

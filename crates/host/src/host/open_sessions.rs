@@ -12,7 +12,7 @@ use super::Host;
 use super::agents::MissingAgent;
 use super::clients::waited_for;
 use crate::eviction::EvictionState;
-use crate::sequencer::{HostStopped, PublishedState, ToSequencer};
+use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{self, CommandError, SessionContext, SessionHandle, SessionStart, ToSession};
 use crate::store::session_file;
 
@@ -34,9 +34,9 @@ impl Host {
         }
         self.load(&id).await?;
         // A session without a task does not change, so its published state is its tip.
-        let found = self.0.sequencer.read({
+        let found = self.0.sequencer.read_in_order({
             let uri = uri.clone();
-            move |published, _| published.session_at(&uri).map(|session| (session.clone(), published.seq))
+            move |published: &PublishedState| published.session_at(&uri).map(|session| (session.clone(), published.seq))
         });
         let Some((tip, seq)) = found.await? else { return Ok(None) };
         let agent = self.agents().iter().find(|agent| agent.info().id == tip.agent).cloned();
@@ -63,11 +63,9 @@ impl Host {
     /// Loads an evicted session of this id from its folder. It stays long enough to be used.
     pub(crate) async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
         self.mark_used(id);
-        let wanted = id.clone();
-        let evicted = move |published: &PublishedState, _| {
-            published.evicted.get(&wanted).map(|evicted| evicted.session.store.clone())
-        };
-        let Some(store) = self.0.sequencer.read(evicted).await? else { return Ok(()) };
+        let evicted =
+            |published: &PublishedState| published.evicted.get(id).map(|evicted| evicted.session.store.clone());
+        let Some(store) = self.0.sequencer.read(evicted) else { return Ok(()) };
         let loaded = match self.0.env.stores.get(&store) {
             Ok(fs) => session_file::load(fs.as_ref(), id, &self.0.config.limits).await,
             Err(error) => Err(error.into()),
@@ -75,7 +73,7 @@ impl Host {
         match loaded {
             Ok(session) => {
                 waited_for(&session).collect::<HashSet<_>>().into_iter().for_each(|client| self.client_left(client));
-                self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await
+                self.0.sequencer.load(session).await
             }
             Err(error) => {
                 tracing::error!(session = %id, %error, "a session cannot be read from its folder");

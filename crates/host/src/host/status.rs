@@ -26,28 +26,27 @@ pub(super) type StorageCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 impl Host {
     /// The load of the host.
     pub async fn status(&self) -> Result<HostStatus, HostStopped> {
-        self.0
-            .sequencer
-            .read(|published, counters| HostStatus {
-                sessions: published.state.sessions.len() + published.evicted.len(),
-                loaded: published.state.sessions.len(),
-                running_turns: published
-                    .state
-                    .sessions
-                    .values()
-                    .flat_map(|session| &session.chats)
-                    .filter(|chat| chat.active.is_some())
-                    .count(),
-                connections: counters.connections,
+        let connections = self.0.sequencer.connections();
+        Ok(self.0.sequencer.read(|published| {
+            let sessions = &published.state.sessions;
+            let chats = sessions.values().flat_map(|session| &session.chats);
+            let allowing = published.listed().filter(|(session, _)| session.details.allows_all());
+            let mut allow_all: Vec<SessionId> = allowing.map(|(session, _)| session.id.clone()).collect();
+            allow_all.sort_unstable();
+            HostStatus {
+                sessions: sessions.len() + published.evicted.len(),
+                loaded: sessions.len(),
+                running_turns: chats.filter(|chat| chat.active.is_some()).count(),
+                connections,
                 server_seq: published.seq,
-                allow_all: {
-                    let allowing = published.listed().filter(|(session, _)| session.details.allows_all());
-                    let mut ids: Vec<SessionId> = allowing.map(|(session, _)| session.id.clone()).collect();
-                    ids.sort_unstable();
-                    ids
-                },
-            })
-            .await
+                allow_all,
+            }
+        }))
+    }
+
+    /// The number of times that anything went through the sequencer, where it may wait for the disk.
+    pub fn sequencer_passes(&self) -> u64 {
+        self.0.sequencer.passes()
     }
 
     /// Descriptions of the damage that was found when the host started.

@@ -30,20 +30,19 @@ impl Host {
     }
 
     /// The current store of a session.
-    pub(crate) async fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
-        let wanted = session.clone();
-        let look = move |published: &PublishedState, _| {
-            let evicted = || published.evicted.get(&wanted).map(|evicted| &evicted.session);
-            published.state.sessions.get(&wanted).or_else(evicted).map(|session| session.store.clone())
+    pub(crate) fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
+        let look = |published: &PublishedState| {
+            let evicted = || published.evicted.get(session).map(|evicted| &evicted.session);
+            published.state.sessions.get(session).or_else(evicted).map(|session| session.store.clone())
         };
-        let store = self.0.sequencer.read(look).await.ok().flatten()?;
+        let store = self.0.sequencer.read(look)?;
         self.0.env.stores.get(&store).ok()
     }
 
     /// The reason why a session of this id is missing, if there is a particular one.
     pub(crate) async fn why_missing(&self, id: &SessionId) -> Option<String> {
         let stores = &self.0.env.stores;
-        if !stores.may_hide_sessions() || self.id_is_taken(id).await.unwrap_or(true) {
+        if !stores.may_hide_sessions() || self.id_is_taken(id) {
             return None;
         }
         stores.why_missing(id).await
@@ -56,19 +55,18 @@ impl Host {
         content: &ContentId,
     ) -> Result<Option<Option<String>>, HostStopped> {
         self.load(session).await?;
-        let (session, content) = (session.clone(), content.clone());
-        self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
+        Ok(self.0.sequencer.read(|published| mime_type(published, session, content)))
     }
 
     /// A body that is stored beside a session.
     pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
         let missing = || FsError::NotFound { path: id.to_string() };
-        let fs = self.store_of(session).await.ok_or_else(missing)?;
+        let fs = self.store_of(session).ok_or_else(missing)?;
         match content::get(fs.as_ref(), session, id).await {
             Err(FsError::NotFound { .. }) => {
                 // It may still be copied from the session's fork origin, or the session may have moved meanwhile.
                 self.0.copies.none_into(session).await;
-                let fs = self.store_of(session).await.ok_or_else(missing)?;
+                let fs = self.store_of(session).ok_or_else(missing)?;
                 content::get(fs.as_ref(), session, id).await
             }
             found => found,
@@ -77,8 +75,8 @@ impl Host {
 
     /// The visible part of the file system: the configured roots, and the working directories of sessions.
     pub(crate) async fn policy(&self) -> Result<Policy, HostStopped> {
-        let stores = self.0.env.stores.clone();
-        let working_directories = self.0.sequencer.read(move |published, _| {
+        let stores = &self.0.env.stores;
+        let working_directories = self.0.sequencer.read(|published| {
             let evicted = published.evicted.values().map(|evicted| &evicted.session);
             let sessions = published.state.sessions.values().chain(evicted);
             // A storage client's folder need not be one of this machine.
@@ -88,7 +86,7 @@ impl Host {
                 .flat_map(|session| session.working_directories.iter().filter(move |folder| is_told(session, folder)));
             folders.filter_map(|folder| local_path(folder).ok()).collect()
         });
-        Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
+        Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories))
     }
 }
 

@@ -2,26 +2,31 @@
 
 use grove_core::*;
 
-use super::{EvictedSession, Resource, Sequencer};
+use super::{EvictedSession, Resource, Sequencer, UnusedCheck};
 use crate::store::session_file;
 
 impl Sequencer {
     /// The loaded sessions that could be evicted.
     pub(super) fn idle_sessions(&self) -> Vec<(SessionId, StoreName)> {
-        let all = self.published.state.sessions.values().filter(|session| self.is_evictable(session));
+        let published = self.shared.published();
+        let all = published.state.sessions.values().filter(|session| self.is_evictable(session));
         all.map(|session| (session.id.clone(), session.store.clone())).collect()
     }
 
-    /// Evicts a session, if it is still idle. Its row in lists stays.
-    pub(super) fn rest(&mut self, id: &SessionId) {
-        let Some(session) = self.published.state.sessions.get(id) else { return };
-        if !self.is_evictable(session) {
+    /// Evicts a session, if it is still idle and unused. Its row in lists stays.
+    ///
+    /// A reader marks a session as used before it looks for it. So it finds the session loaded, and it stays, or in its
+    /// folder.
+    pub(super) fn rest(&mut self, id: &SessionId, is_unused: UnusedCheck) {
+        let mut published = self.shared.published_mut();
+        let Some(session) = published.state.sessions.get(id) else { return };
+        if !self.is_evictable(session) || !is_unused() {
             return;
         }
         let Some(file) = session_file::SessionFile::at_rest(session) else { return };
         let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
-        self.published.state.sessions.remove(id);
-        self.published.evicted.insert(id.clone(), evicted);
+        published.state.sessions.remove(id);
+        published.evicted.insert(id.clone(), evicted);
         self.names.remove(id);
     }
 

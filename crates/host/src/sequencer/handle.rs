@@ -1,18 +1,26 @@
-//! The sender of messages to the sequencer.
+//! The way to the sequencer, and to the state that it publishes.
 
+#[cfg(test)]
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
+use super::state::SharedState;
 use super::{
-    ClientRecord, Counters, JournalWriteError, Listen, ListenScope, Publication, PublishedState, SequencedEvent,
-    ToSequencer,
+    ClientRecord, ConnectionId, EvictedSession, JournalWriteError, Listen, ListenScope, Publication, PublishedState,
+    SequencedEvent, ToSequencer,
 };
 
-/// The sender of messages to the sequencer.
+/// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]
-pub(crate) struct SequencerHandle(pub(super) mpsc::Sender<ToSequencer>);
+pub(crate) struct SequencerHandle {
+    inbox: mpsc::Sender<ToSequencer>,
+    shared: Arc<SharedState>,
+    passes: Arc<AtomicU64>,
+}
 
 /// The sequencer has ended, and the host with it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -20,26 +28,84 @@ pub(crate) struct SequencerHandle(pub(super) mpsc::Sender<ToSequencer>);
 pub struct HostStopped;
 
 impl SequencerHandle {
+    pub(super) fn new(inbox: mpsc::Sender<ToSequencer>, shared: Arc<SharedState>) -> Self {
+        Self { inbox, shared, passes: Arc::default() }
+    }
+
     /// A handle to the receiver of these messages, which a test serves itself.
     #[cfg(test)]
     pub(crate) fn to(messages: mpsc::Sender<ToSequencer>) -> Self {
-        Self(messages)
+        Self::new(messages, Arc::new(SharedState::new(PublishedState::default(), HashMap::new())))
     }
 
     pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), HostStopped> {
-        self.0.send(message).await.map_err(|_| HostStopped)
+        self.count(&message);
+        self.inbox.send(message).await.map_err(|_| HostStopped)
     }
 
     /// Sends without waiting; returns whether it was sent.
     pub(crate) fn tell_now(&self, message: ToSequencer) -> bool {
-        self.0.try_send(message).is_ok()
+        self.count(&message);
+        self.inbox.try_send(message).is_ok()
+    }
+
+    /// Counts a message. Nobody waits for the note that a folder is written.
+    fn count(&self, message: &ToSequencer) {
+        if !matches!(message, ToSequencer::Persisted(..)) {
+            self.passes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a message, and waits until it is handled.
+    async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> ToSequencer) -> Result<T, HostStopped> {
+        let (sender, told) = oneshot::channel();
+        self.tell(message(sender)).await?;
+        told.await.map_err(|_| HostStopped)
+    }
+
+    /// The number of messages to the sequencer so far that somebody waits for, or may. Each may wait for the disk.
+    pub(crate) fn passes(&self) -> u64 {
+        self.passes.load(Ordering::Relaxed)
+    }
+
+    /// Reads the published state. It waits for nothing, so messages that were sent before may not be handled yet.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&PublishedState) -> T) -> T {
+        look(&self.shared.published())
+    }
+
+    /// The record of a client.
+    pub(crate) fn find_client(&self, client: &ClientId) -> Option<ClientRecord> {
+        let clients = self.shared.clients();
+        clients.get(client).map(|client| ClientRecord {
+            dialect: client.dialect,
+            connected: client.connection.is_some(),
+            touched: client.touched,
+        })
+    }
+
+    /// The number of connections whose clients are known.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.connections()
+    }
+
+    /// Ends a connection; its client counts as disconnected when this returns.
+    pub(crate) async fn detach(&self, connection: ConnectionId) -> Result<(), HostStopped> {
+        self.ask(|done| ToSequencer::Detach(connection, done)).await
+    }
+
+    /// Adds a session from its folder to the published state, unless it is loaded already.
+    pub(crate) async fn load(&self, session: Session) -> Result<(), HostStopped> {
+        self.ask(|done| ToSequencer::Load(Box::new(session), done)).await
+    }
+
+    /// Lists an imported session, all of which is in its folder.
+    pub(crate) async fn add_evicted(&self, evicted: EvictedSession) -> Result<(), HostStopped> {
+        self.ask(|done| ToSequencer::AddEvicted(Box::new(evicted), done)).await
     }
 
     /// The loaded sessions without subscribers and without work, with their stores.
     pub(crate) async fn idle_sessions(&self) -> Result<Vec<(SessionId, StoreName)>, HostStopped> {
-        let (sender, told) = oneshot::channel();
-        self.tell(ToSequencer::ListIdle(sender)).await?;
-        told.await.map_err(|_| HostStopped)
+        self.ask(ToSequencer::ListIdle).await
     }
 
     /// Publishes; returns a receiver that resolves when it is done.
@@ -61,11 +127,17 @@ impl SequencerHandle {
         self.publish(publication).await?.await.map_err(|_| HostStopped)
     }
 
-    /// The record of a client.
-    pub(crate) async fn find_client(&self, client: ClientId) -> Result<Option<ClientRecord>, HostStopped> {
-        let (sender, known) = oneshot::channel();
-        self.tell(ToSequencer::FindClient(client, sender)).await?;
-        known.await.map_err(|_| HostStopped)
+    /// Publishes two publications in one write, and waits until the first is done.
+    pub(crate) async fn publish_both(
+        &self,
+        mut first: Publication,
+        second: Publication,
+    ) -> Result<Result<u64, JournalWriteError>, HostStopped> {
+        let publish = |done| {
+            first.done = Some(done);
+            ToSequencer::PublishBoth(Box::new([first, second]))
+        };
+        self.ask(publish).await
     }
 
     /// Subscribes to sessions inside this process, starting with a read of the published state.
@@ -88,16 +160,16 @@ impl SequencerHandle {
     }
 
     /// Reads the published state, after everything sent before.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub(crate) async fn read_in_order<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&PublishedState, Counters) -> T + Send + 'static,
+        look: impl FnOnce(&PublishedState) -> T + Send + 'static,
     ) -> Result<T, HostStopped> {
-        let (sender, seen) = oneshot::channel();
-        let read = Box::new(move |published: &PublishedState, counters| {
-            // The caller may have stopped waiting.
-            sender.send(look(published, counters)).ok();
-        });
-        self.tell(ToSequencer::Read(read)).await?;
-        seen.await.map_err(|_| HostStopped)
+        let read = |sender: oneshot::Sender<T>| {
+            ToSequencer::Read(Box::new(move |published| {
+                // The caller may have stopped waiting.
+                sender.send(look(published)).ok();
+            }))
+        };
+        self.ask(read).await
     }
 }

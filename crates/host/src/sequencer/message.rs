@@ -317,38 +317,35 @@ pub(crate) enum ToSequencer {
     /// The rest of a message that was handled.
     Nothing,
     Publish(Publication),
+    /// Publishes two publications in one write.
+    PublishBoth(Box<[Publication; 2]>),
     SendDirect(DirectReply),
     Attach(Attach),
     Subscribe(Subscribe),
     Unsubscribe(ConnectionId, SubscriptionTarget),
-    Detach(ConnectionId),
+    Detach(ConnectionId, oneshot::Sender<()>),
     /// A session from its folder. It is dropped if the session is loaded already.
-    Load(Box<Session>),
+    Load(Box<Session>, oneshot::Sender<()>),
     /// A new session with everything that it has. It is dropped if the session exists already.
     AddLoaded(Box<Session>),
     /// An imported session, all of it in its folder: it is listed from now on.
-    AddEvicted(Box<EvictedSession>),
+    AddEvicted(Box<EvictedSession>, oneshot::Sender<()>),
     /// A session's folder has everything of it up to a sequence number.
     Persisted(SessionId, u64),
     /// Lists the loaded sessions without subscribers and without work.
     ListIdle(oneshot::Sender<Vec<(SessionId, StoreName)>>),
-    /// Evicts a loaded session, all of which is in its folder. One with subscribers stays.
-    Evict(SessionId),
-    /// Reads the published state.
+    /// Evicts a loaded session, all of which is in its folder. One with subscribers stays, and one that is used again.
+    Evict(SessionId, UnusedCheck),
+    /// Reads the published state, after everything sent before.
     Read(StateQuery),
     /// Subscribes a part of this process to sessions.
     Listen(Listen),
-    /// Looks up a client.
-    FindClient(ClientId, oneshot::Sender<Option<ClientRecord>>),
     /// Closes every connection: the host stops.
     CloseAll(DisconnectReason),
 }
 
 /// A read of the published state.
-pub(crate) type StateQuery = Box<dyn FnOnce(&PublishedState, Counters) + Send>;
+pub(crate) type StateQuery = Box<dyn FnOnce(&PublishedState) + Send>;
 
-/// The current load, in numbers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counters {
-    pub(crate) connections: usize,
-}
+/// Says whether a session is still unused. It is asked while nobody else can read the published state.
+pub(crate) type UnusedCheck = Box<dyn FnOnce() -> bool + Send>;

@@ -38,6 +38,7 @@ use crate::connection::{Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
 use crate::journal::{AppendOutcome, Journal, JournalStart, RecoveredState};
+use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
@@ -73,14 +74,6 @@ struct Subscriber {
     patience: Duration,
 }
 
-/// A client that was connected before.
-struct RememberedClient {
-    dialect: Dialect,
-    connection: Option<ConnectionId>,
-    /// The time of its last connect or disconnect, in the sequencer's own count.
-    touched: u64,
-}
-
 pub(crate) struct Sequencer {
     inbox: mpsc::Receiver<ToSequencer>,
     config: Arc<Config>,
@@ -96,7 +89,7 @@ pub(crate) struct Sequencer {
     /// Messages to single connections that have used up the numbers of the current position.
     exhausted: Vec<DirectReply>,
     storage: StorageHealth,
-    published: PublishedState,
+    shared: Arc<SharedState>,
     /// The first event of each session that is only in the journal, and the last one.
     unpersisted: HashMap<SessionId, u64>,
     last_of: HashMap<SessionId, u64>,
@@ -113,7 +106,6 @@ pub(crate) struct Sequencer {
     /// The in-process subscribers of one session, and of all.
     listeners: HashMap<SessionId, Vec<EventListener>>,
     news_listeners: Vec<EventListener>,
-    clients: HashMap<ClientId, RememberedClient>,
     touches: u64,
 }
 
@@ -132,6 +124,8 @@ impl Sequencer {
         let known = |(id, journal_version)| {
             Some((id, RememberedClient { dialect: Dialect::of(&journal_version)?, connection: None, touched: 0 }))
         };
+        let clients = clients.into_iter().filter_map(known).collect();
+        let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients));
         let mut sequencer = Self {
             inbox,
             config,
@@ -142,7 +136,7 @@ impl Sequencer {
             unsettled: Vec::new(),
             exhausted: Vec::new(),
             storage: StorageHealth::default(),
-            published: PublishedState { state, evicted, seq },
+            shared: shared.clone(),
             last_of: unpersisted.keys().map(|session| (session.clone(), seq)).collect(),
             unpersisted,
             release_due: false,
@@ -154,12 +148,11 @@ impl Sequencer {
             subscribers: HashMap::new(),
             listeners: HashMap::new(),
             news_listeners: Vec::new(),
-            clients: clients.into_iter().filter_map(known).collect(),
             touches: 0,
         };
         // A journal that cannot be written now is tried again with each batch.
         sequencer.step(&mut Vec::new()).await;
-        (sequencer, SequencerHandle(sender))
+        (sequencer, SequencerHandle::new(sender, shared))
     }
 
     /// The health of the journal.
@@ -200,52 +193,50 @@ impl Sequencer {
         match message {
             ToSequencer::Nothing => {}
             ToSequencer::Publish(publication) => self.conclude(publication, outcome),
+            // Each is a message of its own by now.
+            ToSequencer::PublishBoth(both) => self.held.extend(*both),
             ToSequencer::SendDirect(direct_reply) => self.send_direct_reply(direct_reply),
             ToSequencer::Attach(attach) => self.attach(attach),
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
             ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
-            ToSequencer::Detach(connection) => self.detach(connection),
-            ToSequencer::Load(session) => {
-                if self.published.evicted.remove(&session.id).is_some() {
-                    self.published.state.sessions.insert(session.id.clone(), *session);
+            ToSequencer::Detach(connection, done) => {
+                self.detach(connection);
+                // The caller may have stopped waiting.
+                done.send(()).ok();
+            }
+            ToSequencer::Load(session, done) => {
+                let mut published = self.shared.published_mut();
+                if published.evicted.remove(&session.id).is_some() {
+                    published.state.sessions.insert(session.id.clone(), *session);
                 }
+                done.send(()).ok();
             }
             ToSequencer::AddLoaded(session) => {
-                if !self.published.is_known(&session.id) {
-                    self.entered.insert(session.id.clone(), self.published.seq);
-                    self.published.state.sessions.insert(session.id.clone(), *session);
+                let mut published = self.shared.published_mut();
+                if !published.is_known(&session.id) {
+                    self.entered.insert(session.id.clone(), published.seq);
+                    published.state.sessions.insert(session.id.clone(), *session);
                 }
             }
-            ToSequencer::AddEvicted(evicted) => {
+            ToSequencer::AddEvicted(evicted, done) => {
                 // Lists are notified; nothing of it is in the journal, so it has no number.
                 self.notify(&SessionEvent::Listed, &evicted.session);
-                self.published.evicted.insert(evicted.session.id.clone(), *evicted);
+                self.shared.published_mut().evicted.insert(evicted.session.id.clone(), *evicted);
+                done.send(()).ok();
             }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
             ToSequencer::ListIdle(told) => {
                 // The caller may have stopped waiting.
                 told.send(self.idle_sessions()).ok();
             }
-            ToSequencer::Evict(session) => self.rest(&session),
-            ToSequencer::Read(look) => {
-                look(&self.published, Counters { connections: self.connections.len() });
-            }
+            ToSequencer::Evict(session, is_unused) => self.rest(&session, is_unused),
+            ToSequencer::Read(look) => look(&self.shared.published()),
             ToSequencer::Listen(listen) => {
                 match listen.what {
                     ListenScope::Session(session) => self.listeners.entry(session).or_default().push(listen.listener),
                     ListenScope::News => self.news_listeners.push(listen.listener),
                 }
-                (listen.begin)(&self.published);
-            }
-            ToSequencer::FindClient(client, told) => {
-                let client = self.clients.get(&client);
-                let known = client.map(|client| ClientRecord {
-                    dialect: client.dialect,
-                    connected: client.connection.is_some(),
-                    touched: client.touched,
-                });
-                // The caller may have stopped waiting.
-                told.send(known).ok();
+                (listen.begin)(&self.shared.published());
             }
             ToSequencer::CloseAll(reason) => {
                 let queues = self.connections.values().map(|connection| &connection.queue);

@@ -20,35 +20,44 @@ impl Sequencer {
         for (number, event) in publication.events.into_iter().enumerate() {
             self.publish_one(first.plus(number), event, origin.take(), publication.trace);
         }
-        for (session, chat, turn) in publication.finished {
-            if let Some(chat) = self.published.state.sessions.get_mut(&session).and_then(|s| s.chat_mut(&chat)) {
-                chat.share(turn);
+        if !publication.finished.is_empty() {
+            let sessions = &mut self.shared.published_mut().state.sessions;
+            for (session, chat, turn) in publication.finished {
+                if let Some(chat) = sessions.get_mut(&session).and_then(|session| session.chat_mut(&chat)) {
+                    chat.share(turn);
+                }
             }
         }
         if let Some(done) = publication.done {
             // The caller may have stopped waiting.
-            done.send(Ok(self.published.seq)).ok();
+            done.send(Ok(self.seq())).ok();
         }
     }
 
     fn publish_one(&mut self, position: Position, event: Event, origin: Option<ActionOrigin>, trace: JournalScope) {
-        self.published.seq = position.seq();
+        let seq = position.seq();
+        // Only while the event is applied: readers wait no longer than that.
+        let mut published = self.shared.published_mut();
+        published.seq = seq;
         let removed = match &event.change {
-            Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
+            Change::Session(id, SessionEvent::Removed) => published.state.sessions.get(id).cloned(),
             _ => None,
         };
         // The removal of a chat uses the name that it had.
         let parting = match &event.change {
-            Change::Session(id, SessionEvent::ChatRemoved(_)) => self.published.state.sessions.get(id).map(Names::of),
+            Change::Session(id, SessionEvent::ChatRemoved(_)) => published.state.sessions.get(id).map(Names::of),
             _ => None,
         };
-        apply(&mut self.published.state, &event);
+        apply(&mut published.state, &event);
+        let names = names_for(&mut self.names, &event.change, &published.state);
+        drop(published);
+        let names = parting.map(Arc::new).or(names);
         if let Change::Session(id, SessionEvent::Removed) = &event.change {
             self.entered.remove(id);
         }
         if let (Some(session), JournalScope::AllEvents) = (event.change.session(), trace) {
-            self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
-            self.last_of.insert(session.clone(), self.published.seq);
+            self.unpersisted.entry(session.clone()).or_insert(seq);
+            self.last_of.insert(session.clone(), seq);
         }
         let news = match &event.change {
             Change::Session(_, change) if change.class().is_announced() => Some(change),
@@ -58,11 +67,12 @@ impl Sequencer {
         if news.is_some() {
             self.deliver();
         }
-        let names = self.names_for(&event.change);
-        let names = parting.map(Arc::new).or(names);
-        let session = event.change.session().and_then(|id| self.published.state.sessions.get(id));
-        if let (Some(change), Some(session)) = (news, session.or(removed.as_ref())) {
-            self.notify(change, session);
+        if let Some(change) = news {
+            let published = self.shared.published();
+            let session = event.change.session().and_then(|id| published.state.sessions.get(id));
+            if let Some(session) = session.or(removed.as_ref()) {
+                self.notify(change, session);
+            }
         }
 
         let gone = match &event.change {
@@ -75,7 +85,7 @@ impl Sequencer {
             }
             _ => None,
         };
-        let sequenced = Arc::new(SequencedEvent::new(self.published.seq, event, origin, names));
+        let sequenced = Arc::new(SequencedEvent::new(seq, event, origin, names));
         let resource = sequenced.resource();
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
@@ -112,22 +122,6 @@ impl Sequencer {
             }
             self.detach(id);
         }
-    }
-
-    /// The names of a change's session. They are rebuilt only when they change.
-    fn names_for(&mut self, change: &Change) -> Option<Arc<Names>> {
-        let id = change.session()?;
-        if let Change::Session(_, SessionEvent::Removed) = change {
-            return self.names.remove(id);
-        }
-        if !change.class().changes_chat_set
-            && let Some(names) = self.names.get(id)
-        {
-            return Some(names.clone());
-        }
-        let names = Arc::new(Names::of(self.published.state.sessions.get(id)?));
-        self.names.insert(id.clone(), names.clone());
-        Some(names)
     }
 
     /// Sends consecutive events of one resource to its subscribers.
@@ -209,8 +203,9 @@ impl Sequencer {
     /// Sends a message with the next number of its connection. Gives it back if the current position has none left.
     pub(super) fn try_direct_reply(&mut self, direct_reply: DirectReply) -> Option<DirectReply> {
         if let Some(connection) = self.connections.get_mut(&direct_reply.connection) {
-            let seq = self.published.seq.max(connection.last_direct) + 1;
-            if Position::of(seq) > Position::of(self.published.seq) {
+            let published = self.shared.published().seq;
+            let seq = published.max(connection.last_direct) + 1;
+            if Position::of(seq) > Position::of(published) {
                 return Some(direct_reply);
             }
             connection.last_direct = seq;
@@ -223,6 +218,22 @@ impl Sequencer {
         }
         None
     }
+}
+
+/// The names of a change's session. They are rebuilt only when they change.
+fn names_for(names: &mut HashMap<SessionId, Arc<Names>>, change: &Change, state: &State) -> Option<Arc<Names>> {
+    let id = change.session()?;
+    if let Change::Session(_, SessionEvent::Removed) = change {
+        return names.remove(id);
+    }
+    if !change.class().changes_chat_set
+        && let Some(names) = names.get(id)
+    {
+        return Some(names.clone());
+    }
+    let made = Arc::new(Names::of(state.sessions.get(id)?));
+    names.insert(id.clone(), made.clone());
+    Some(made)
 }
 
 /// The chat whose subscribers of version 1 need a snapshot after a change.

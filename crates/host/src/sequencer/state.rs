@@ -1,11 +1,66 @@
-//! The published state.
+//! The published state, shared with everybody who reads it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use grove_core::*;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
-use super::{ResolvedTarget, SubscriptionTarget};
+use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
+use crate::dialect::Dialect;
+
+/// The published state and the known clients, for readers outside the sequencer.
+///
+/// The sequencer alone changes them. It holds no lock while it waits, so readers never queue behind the disk.
+#[derive(Debug)]
+pub(super) struct SharedState {
+    published: RwLock<PublishedState>,
+    clients: RwLock<HashMap<ClientId, RememberedClient>>,
+    connections: AtomicUsize,
+}
+
+/// A client that was connected before.
+#[derive(Debug)]
+pub(super) struct RememberedClient {
+    pub(super) dialect: Dialect,
+    pub(super) connection: Option<ConnectionId>,
+    /// The time of its last connect or disconnect, in the sequencer's own count.
+    pub(super) touched: u64,
+}
+
+// Applying an event is total, and nothing else that can panic happens under a lock for writing, so a poisoned lock still
+// guards valid data.
+impl SharedState {
+    pub(super) fn new(published: PublishedState, clients: HashMap<ClientId, RememberedClient>) -> Self {
+        Self { published: RwLock::new(published), clients: RwLock::new(clients), connections: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn published(&self) -> RwLockReadGuard<'_, PublishedState> {
+        self.published.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn published_mut(&self) -> RwLockWriteGuard<'_, PublishedState> {
+        self.published.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn clients(&self) -> RwLockReadGuard<'_, HashMap<ClientId, RememberedClient>> {
+        self.clients.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn clients_mut(&self) -> RwLockWriteGuard<'_, HashMap<ClientId, RememberedClient>> {
+        self.clients.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connections whose clients are known.
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_connections(&self, count: usize) {
+        self.connections.store(count, Ordering::Relaxed);
+    }
+}
 
 /// The state that everybody can see, and the sequence number of its last event.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use grove_core::*;
 use grove_wire::ahp::uri::{self, Spelling};
 
 use super::{
-    Attach, AttachMode, AttachOutcome, Connection, ConnectionId, MissedEvents, ReconnectPosition, RememberedClient,
-    ReplayedEvent, ResolvedTarget, Resource, SequencedEvent, Sequencer, Subscribe, SubscribeOutcome, Subscriber,
-    SubscriptionTarget, publish,
+    Attach, AttachMode, AttachOutcome, Connection, ConnectionId, MissedEvents, PublishedState, ReconnectPosition,
+    RememberedClient, ReplayedEvent, ResolvedTarget, Resource, SequencedEvent, Sequencer, Subscribe, SubscribeOutcome,
+    Subscriber, SubscriptionTarget, publish,
 };
 use crate::connection::{DisconnectReason, Outgoing};
 use crate::dialect::Dialect;
@@ -18,21 +18,22 @@ use crate::journal::Position;
 
 impl Sequencer {
     pub(super) fn attach(&mut self, attach: Attach) {
-        let known = self.clients.get(&attach.client);
+        let shared = self.shared.clone();
+        let known = shared.clients().get(&attach.client).map(|client| (client.dialect, client.connection));
         let named = match &attach.how {
             AttachMode::New(_) => 0,
             AttachMode::Returning { seen, .. } => seen.highest(),
         };
         // A number of another journal may be beyond all of this one.
-        let last_direct = if Position::of(named) <= Position::of(self.published.seq) { named } else { 0 };
+        let last_direct = if Position::of(named) <= Position::of(self.seq()) { named } else { 0 };
         let (dialect, seen) = match attach.how {
             AttachMode::New(dialect) => (dialect, None),
             AttachMode::Returning { seen, unless_known } => match known {
-                Some(client) => (client.dialect, Some(seen)),
+                Some((dialect, _)) => (dialect, Some(seen)),
                 None => (unless_known, None),
             },
         };
-        if let Some(older) = known.and_then(|client| client.connection) {
+        if let Some(older) = known.and_then(|(_, connection)| connection) {
             if let Some(connection) = self.connections.get(&older) {
                 connection.queue.push(Outgoing::Last(DisconnectReason::TakenOver));
             }
@@ -51,13 +52,15 @@ impl Sequencer {
         );
         self.touches += 1;
         let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
-        self.clients.insert(attach.client, client);
+        shared.clients_mut().insert(attach.client, client);
+        shared.set_connections(self.connections.len());
         self.forget_clients();
 
+        let published = shared.published();
         let mut subscribed = Vec::with_capacity(attach.subscriptions.len());
         for wanted in &attach.subscriptions {
             subscribed.push(matches!(
-                self.add_subscription(attach.connection, wanted, Duration::ZERO),
+                self.add_subscription(&published, attach.connection, wanted, Duration::ZERO),
                 AddSubscriptionOutcome::Yes
             ));
         }
@@ -66,28 +69,33 @@ impl Sequencer {
             Some(ReconnectPosition::UpTo(seen)) => {
                 let wanted = self.connections.get(&attach.connection).map(|connection| &connection.subscriptions);
                 MissedEvents::Together(
-                    wanted.and_then(|wanted| self.missed(seen, |resource| wanted.get(resource).copied())),
+                    wanted.and_then(|wanted| self.missed(&published, seen, |resource| wanted.get(resource).copied())),
                 )
             }
             Some(ReconnectPosition::Each(seen)) => {
                 let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
-                    let resources = self.published.find(wanted)?.resources();
+                    let resources = published.find(wanted)?.resources();
                     let dialect = dialect.spelled(wanted.spelling());
                     // A client that has seen nothing has no state to add to.
                     if seen == 0 {
                         return None;
                     }
-                    self.missed(seen, |resource| resources.contains(resource).then_some(dialect))
+                    self.missed(&published, seen, |resource| resources.contains(resource).then_some(dialect))
                 });
                 MissedEvents::Each(each.collect())
             }
         };
-        (attach.reply)((attach.answer)(AttachOutcome { published: &self.published, subscribed, missed }));
+        (attach.reply)((attach.answer)(AttachOutcome { published: &published, subscribed, missed }));
     }
 
     /// The events after a sequence number for these resources, if all of them are available.
-    fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<ReplayedEvent>> {
-        if Position::of(seen) > Position::of(self.published.seq) || self.replay.is_skipped(seen) {
+    fn missed(
+        &self,
+        published: &PublishedState,
+        seen: u64,
+        wanted: impl Fn(&Resource) -> Option<Dialect>,
+    ) -> Option<Vec<ReplayedEvent>> {
+        if Position::of(seen) > Position::of(published.seq) || self.replay.is_skipped(seen) {
             return None;
         }
         let is_wanted = |session: &Session| {
@@ -95,7 +103,7 @@ impl Sequencer {
             chats.chain([Resource::Session(session.id.clone())]).any(|resource| wanted(&resource).is_some())
         };
         let entered = self.entered.iter().filter(|(_, at)| seen < **at);
-        if entered.filter_map(|(id, _)| self.published.state.sessions.get(id)).any(is_wanted) {
+        if entered.filter_map(|(id, _)| published.state.sessions.get(id)).any(is_wanted) {
             return None;
         }
         let events = self.replay.after(seen)?;
@@ -126,9 +134,11 @@ impl Sequencer {
         if !self.connections.contains_key(&subscribe.connection) {
             return;
         }
-        let added = self.add_subscription(subscribe.connection, &subscribe.wanted, subscribe.patience);
+        let shared = self.shared.clone();
+        let published = shared.published();
+        let added = self.add_subscription(&published, subscribe.connection, &subscribe.wanted, subscribe.patience);
         let outcome = match added {
-            AddSubscriptionOutcome::Yes => SubscribeOutcome::Yes(&self.published),
+            AddSubscriptionOutcome::Yes => SubscribeOutcome::Yes(&published),
             AddSubscriptionOutcome::Unknown => SubscribeOutcome::Unknown,
             AddSubscriptionOutcome::TooMany => SubscribeOutcome::TooMany,
         };
@@ -137,11 +147,12 @@ impl Sequencer {
 
     fn add_subscription(
         &mut self,
+        published: &PublishedState,
         id: ConnectionId,
         wanted: &SubscriptionTarget,
         patience: Duration,
     ) -> AddSubscriptionOutcome {
-        let Some(found) = self.published.find(wanted) else { return AddSubscriptionOutcome::Unknown };
+        let Some(found) = published.find(wanted) else { return AddSubscriptionOutcome::Unknown };
         let Some(connection) = self.connections.get_mut(&id) else { return AddSubscriptionOutcome::Unknown };
         match usage(wanted, &found) {
             None => return AddSubscriptionOutcome::Unknown,
@@ -179,8 +190,8 @@ impl Sequencer {
     }
 
     pub(super) fn unsubscribe(&mut self, id: ConnectionId, wanted: &SubscriptionTarget) {
-        let Some(found) = self.published.find(wanted) else { return };
-        for resource in found.resources() {
+        let resources = self.shared.published().find(wanted).map(|found| found.resources());
+        for resource in resources.into_iter().flatten() {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.subscriptions.remove(&resource);
             }
@@ -202,8 +213,9 @@ impl Sequencer {
         for resource in connection.subscriptions.keys() {
             self.drop_subscriber(id, resource);
         }
+        self.shared.set_connections(self.connections.len());
         self.touches += 1;
-        if let Some(client) = self.clients.get_mut(&connection.client)
+        if let Some(client) = self.shared.clients_mut().get_mut(&connection.client)
             && client.connection == Some(id)
         {
             client.connection = None;
@@ -216,15 +228,16 @@ impl Sequencer {
     /// A tenth is removed at a time, so that not every new client costs a search.
     fn forget_clients(&mut self) {
         let limit = self.config.limits.known_clients;
-        if self.clients.len() <= limit {
+        let mut clients = self.shared.clients_mut();
+        if clients.len() <= limit {
             return;
         }
-        let gone = self.clients.iter().filter(|(_, client)| client.connection.is_none());
+        let gone = clients.iter().filter(|(_, client)| client.connection.is_none());
         let mut gone: Vec<_> = gone.map(|(id, client)| (client.touched, id.clone())).collect();
         gone.sort_unstable_by_key(|(touched, _)| *touched);
         let gone: Vec<ClientId> = gone.into_iter().take(limit / 10 + 1).map(|(_, id)| id).collect();
         for id in &gone {
-            self.clients.remove(id);
+            clients.remove(id);
         }
         self.journal.forget_clients(&gone);
     }

@@ -9,8 +9,7 @@ use grove_core::*;
 use tokio::sync::oneshot;
 
 use super::{
-    Counters, JournalScope, JournalWriteError, Publication, PublishedState, Sequencer, SequencerHandle,
-    WriteFailurePolicy,
+    JournalScope, JournalWriteError, Publication, PublishedState, Sequencer, SequencerHandle, WriteFailurePolicy,
 };
 use crate::config::{Config, Limits};
 use crate::env::SystemClock;
@@ -98,7 +97,7 @@ fn publication(session: &str) -> Publication {
     let new = NewSession {
         id: id.clone(),
         uri: format!("scripted:/{session}").into(),
-        provider: "scripted".into(),
+        agent: "scripted".into(),
         model: None,
         working_directories: Vec::new(),
         config: None,
@@ -133,12 +132,12 @@ async fn publish_three(journal: &ChosenOutcomes, fate: Fate) -> (SequencerHandle
 
 /// The published sessions, and the number of the last event as a position.
 async fn published(handle: &SequencerHandle) -> (Vec<String>, Position) {
-    let look = |published: &PublishedState, _: Counters| {
+    let look = |published: &PublishedState| {
         let mut sessions: Vec<String> = published.state.sessions.keys().map(ToString::to_string).collect();
         sessions.sort();
         (sessions, Position::of(published.seq))
     };
-    handle.read(look).await.unwrap()
+    handle.read_in_order(look).await.unwrap()
 }
 
 fn number(position: usize) -> Result<u64, JournalWriteError> {

@@ -45,19 +45,19 @@ impl<'a> Plan<'a> {
                     }
                 }
                 ToSequencer::Nothing
+                | ToSequencer::PublishBoth(_)
                 | ToSequencer::SendDirect(_)
                 | ToSequencer::Subscribe(_)
                 | ToSequencer::Unsubscribe(..)
-                | ToSequencer::Detach(_)
-                | ToSequencer::Load(_)
+                | ToSequencer::Detach(..)
+                | ToSequencer::Load(..)
                 | ToSequencer::AddLoaded(_)
-                | ToSequencer::AddEvicted(_)
+                | ToSequencer::AddEvicted(..)
                 | ToSequencer::Persisted(..)
                 | ToSequencer::ListIdle(_)
-                | ToSequencer::Evict(_)
+                | ToSequencer::Evict(..)
                 | ToSequencer::Read(_)
                 | ToSequencer::Listen(_)
-                | ToSequencer::FindClient(..)
                 | ToSequencer::CloseAll(_) => {}
             }
         }
@@ -87,6 +87,7 @@ impl<'a> Plan<'a> {
 impl Sequencer {
     /// Writes the events of a batch of messages, then applies them with the positions that the journal gave them.
     pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
+        separate(batch);
         let mut outcomes = vec![None; batch.len()];
         if let Err(error) = self.write(batch, &mut outcomes).await {
             let error = JournalWriteError::from(error);
@@ -116,8 +117,9 @@ impl Sequencer {
     /// Takes the position of the state with which this host starts.
     pub(super) async fn begin(&mut self) -> io::Result<()> {
         if let Some(start) = &self.start {
-            self.published.seq = self.journal.begin(start).await?.seq();
-            self.replay.skip(start.last_published, self.published.seq);
+            let seq = self.journal.begin(start).await?.seq();
+            self.replay.skip(start.last_published, seq);
+            self.shared.published_mut().seq = seq;
             self.start = None;
             self.storage.works();
         }
@@ -198,7 +200,7 @@ impl Sequencer {
         if self.start.is_none() && self.unsettled.is_empty() {
             let entry = JournalEntry::Positions { session: None, count: 1 };
             match self.journal.append(&[entry], SyncMode::Later).await.as_deref() {
-                Ok([AppendOutcome::Written(position)]) => self.published.seq = position.seq(),
+                Ok([AppendOutcome::Written(position)]) => self.shared.published_mut().seq = position.seq(),
                 Ok(_) => {}
                 Err(error) => tracing::debug!(%error, "messages to single connections are dropped"),
             }
@@ -220,11 +222,17 @@ impl Sequencer {
                 self.unpersisted.remove(session);
                 self.last_of.remove(session);
                 // The logs have these.
-                let chats = self.published.state.sessions.get_mut(session).map(|session| &mut session.chats);
+                let mut published = self.shared.published_mut();
+                let chats = published.state.sessions.get_mut(session).map(|session| &mut session.chats);
                 chats.into_iter().flatten().for_each(|chat| chat.unlogged.clear());
             }
         }
         self.release_due = true;
+    }
+
+    /// The sequence number of the published state.
+    pub(super) fn seq(&self) -> u64 {
+        self.shared.published().seq
     }
 
     fn note_failure(&self, error: &JournalWriteError) {
@@ -238,6 +246,18 @@ impl Sequencer {
         match publication.on_write_failure {
             WriteFailurePolicy::Refuse => publication.refuse(error.clone()),
             WriteFailurePolicy::Hold => self.held.push(publication),
+        }
+    }
+}
+
+/// Makes a message of each publication.
+fn separate(batch: &mut Vec<ToSequencer>) {
+    if batch.iter().any(|message| matches!(message, ToSequencer::PublishBoth(_))) {
+        for message in std::mem::take(batch) {
+            match message {
+                ToSequencer::PublishBoth(both) => batch.extend(both.map(ToSequencer::Publish)),
+                message => batch.push(message),
+            }
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::passes::SilentAgent;
+use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
 use grove_host::server::{HostServer, sdk};
@@ -25,6 +27,10 @@ impl SdkHost {
     async fn start(limits: Limits, secret: Option<&str>) -> Self {
         let config = Config { limits, ..Config::default() };
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        Self::of(host, secret)
+    }
+
+    fn of(host: Host, secret: Option<&str>) -> Self {
         let (http, serving) = grove_testkit::host::serve(&host);
         let (sdks, pipes) = pipes();
         let secret = secret.map(str::to_owned);
@@ -266,4 +272,21 @@ async fn sessions_with_hooks_are_refused_with_a_reason() {
     assert!(again["error"].is_object());
     let again = client.call(7, "session.create", json!({"sessionId": "s1", "hooks": true})).await;
     assert!(again["error"].is_object(), "a session that exists is no exception");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_created_in_three_passes_through_the_sequencer() {
+    let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(SilentAgent { opens: false })];
+    let host = Host::in_memory(Env::in_memory(), Config::default(), agents).await.unwrap();
+    let sdks = SdkHost::of(host.clone(), Some(SECRET));
+    let mut client = sdks.sdk();
+    client.call(1, "connect", json!({"token": SECRET})).await;
+    client.call(2, "session.list", json!({})).await;
+    let before = host.sequencer_passes();
+    let tools = json!([{"name": "look", "description": "Looks", "parameters": {"type": "object"}}]);
+    let created = json!({"sessionId": "s1", "model": "silent", "streaming": true, "tools": tools});
+    let opened = client.call(3, "session.create", created).await;
+    assert_eq!(opened["result"]["sessionId"], "s1", "{opened}");
+    assert_eq!(host.sequencer_passes() - before, 3, "creation, subscription, participation");
+    assert_eq!(host.status().await.unwrap().sessions, 1);
 }

@@ -33,7 +33,7 @@ impl Gate {
         }
     }
 
-    async fn step(&self) {
+    pub(crate) async fn step(&self) {
         self.0.acquire().await.unwrap().forget();
     }
 }

@@ -44,11 +44,14 @@ pub(crate) struct TestHost {
 pub(crate) struct MemoryJournal {
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
     pub(crate) full: Arc<AtomicBool>,
+    /// Holds up what is written.
+    pub(crate) writes: Gate,
 }
 
 #[async_trait]
 impl JournalStorage for MemoryJournal {
     async fn append(&mut self, batch: Vec<u8>, _sync: SyncMode, _last_seq: u64) -> io::Result<()> {
+        self.writes.step().await;
         if self.full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }

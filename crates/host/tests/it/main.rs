@@ -22,6 +22,7 @@ mod hooks;
 mod imports;
 mod in_process;
 mod page_access;
+mod passes;
 mod refusals;
 mod server;
 mod slow_clients;

@@ -110,7 +110,7 @@ impl Peer {
             ChatName::ById(_) => None,
         };
         let (at, wanted) = (session.clone(), chat.clone());
-        let look = move |published: &PublishedState, _| {
+        let look = move |published: &PublishedState| {
             let here = published.state.sessions.values().find(|session| session.uri == at);
             let is_elsewhere = place.is_some_and(|place| !here.is_some_and(|here| place.fits(here)));
             let taken_by = match published.is_known(&SessionId::from(wanted.as_str())) {
@@ -119,7 +119,7 @@ impl Peer {
             };
             (is_elsewhere, taken_by)
         };
-        let (is_elsewhere, taken_by) = self.host.0.sequencer.read(look).await.map_err(stopped)?;
+        let (is_elsewhere, taken_by) = self.host.0.sequencer.read(look);
         if is_elsewhere {
             let message = format!("{shown} names a chat of another session than {session}: choose ahp-chat:/<id>");
             return Err(ErrorObject::invalid_params(message));

@@ -47,11 +47,11 @@ impl Peer {
         let wanted = self.wanted(&params.channel).await;
         let wanted = wanted.filter(|wanted| matches!(wanted, SubscriptionTarget::Chat(_)));
         let wanted = wanted.ok_or_else(|| not_found(&params.channel))?;
-        let look = move |published: &PublishedState, _| match published.find(&wanted)? {
+        let look = move |published: &PublishedState| match published.find(&wanted)? {
             ResolvedTarget::Chat(session, _) => Some(session.working_directories.first().cloned()),
             ResolvedTarget::Root | ResolvedTarget::SessionWithMainChat(_) | ResolvedTarget::Session(_) => None,
         };
-        let folder = self.host.0.sequencer.read(look).await.map_err(stopped)?;
+        let folder = self.host.0.sequencer.read(look);
         let folder = folder.ok_or_else(|| not_found(&params.channel))?;
         let none = ahp::CompletionsResult::default();
         let (Some(folder), Some(word)) = (folder, FileReference::at(&params.text, params.offset)) else {

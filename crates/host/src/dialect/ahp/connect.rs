@@ -108,13 +108,12 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         // An unknown client has nothing to resume: it must initialize.
-        let dialect = match self.host.0.sequencer.find_client(client.clone()).await {
-            Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
-            Ok(_) => {
+        let dialect = match self.host.0.sequencer.find_client(&client) {
+            Some(known) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
+            Some(_) | None => {
                 let error = ErrorObject::new(error_code::NOT_FOUND, "this client is unknown: send `initialize`");
                 return Err((reply, error));
             }
-            Err(error) => return Err((reply, stopped(error))),
         };
         self.asked = self.host.0.editors.begun(self.id, &client, &self.queue, params.meta());
         let limits = self.host.0.config.limits;
@@ -227,17 +226,14 @@ impl Peer {
         if let Some(session) = wanted.names_session() {
             self.host.mark_used(session);
         }
-        let look = {
-            let wanted = wanted.clone();
-            // Nearly always it is loaded, and there is nothing else to do.
-            move |published: &PublishedState, _| {
-                let session = wanted.session(published)?;
-                let must_be_found = wanted.names_session().is_none();
-                (must_be_found || published.evicted.contains_key(&session)).then_some(session)
-            }
+        // Nearly always it is loaded, and there is nothing else to do.
+        let look = |published: &PublishedState| {
+            let session = wanted.session(published)?;
+            let must_be_found = wanted.names_session().is_none();
+            (must_be_found || published.evicted.contains_key(&session)).then_some(session)
         };
-        // A stopping host loads nothing, and says so by itself.
-        if let Ok(Some(session)) = self.host.0.sequencer.read(look).await {
+        if let Some(session) = self.host.0.sequencer.read(look) {
+            // A stopping host loads nothing, and says so by itself.
             self.host.load(&session).await.ok();
         }
         Some(wanted)

@@ -182,7 +182,7 @@ impl Watches {
     /// Starts sending the events of a watch.
     pub(super) async fn subscribe(&mut self, id: &str, channel: &str) -> Option<ahp::SubscribeResult> {
         let watching = self.all.get_mut(id)?;
-        let from_seq = self.host.0.sequencer.read(|published, _| published.seq).await.ok()?;
+        let from_seq = self.host.0.sequencer.read(|published| published.seq);
         if let Some(watch) = watching.watch.take() {
             let tell = tell(self.host.clone(), self.connection, channel.to_owned(), watch);
             let (telling, abort) = abortable(tell);

@@ -53,7 +53,7 @@ impl Peer {
             Some(_) | None => Vec::new(),
         };
         let spellings = self.spellings.clone();
-        let look = move |published: &PublishedState, _| {
+        let look = move |published: &PublishedState| {
             let place = |session: &Session| (project::last_modified(session), session.id.clone());
             let own = published.listed().map(|(session, failed)| (place(session), session, failed, None));
             // A session that was imported under its own id is the host's.
@@ -75,7 +75,7 @@ impl Peer {
             let next_cursor = page.last().filter(|_| more).map(|(place, ..)| write_cursor(place));
             ahp::ListSessionsResult { items: items.collect(), next_cursor }
         };
-        self.host.0.sequencer.read(look).await.map_err(stopped)
+        Ok(self.host.0.sequencer.read(look))
     }
 
     pub(super) async fn create_session(&mut self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
@@ -188,14 +188,14 @@ impl Peer {
     /// The target of a channel's name.
     pub(super) async fn find(&self, channel: &str) -> Result<Option<ChannelTarget>, ErrorObject> {
         let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
-        let look = move |published: &PublishedState, _| match published.find(&wanted)? {
+        let look = move |published: &PublishedState| match published.find(&wanted)? {
             ResolvedTarget::Root => Some(ChannelTarget::Root),
             ResolvedTarget::SessionWithMainChat(session) | ResolvedTarget::Session(session) => {
                 Some(ChannelTarget::Session(session.uri.clone()))
             }
             ResolvedTarget::Chat(session, chat) => Some(ChannelTarget::Chat(session.uri.clone(), chat.id.clone())),
         };
-        self.host.0.sequencer.read(look).await.map_err(stopped)
+        Ok(self.host.0.sequencer.read(look))
     }
 
     /// The settings that the agent is known to accept. Unknown ones have no effect and are not returned.

@@ -55,7 +55,7 @@ impl Peer {
         let mut filter = params.filter.unwrap_or_default();
         // A folder may be written as a path or as a URI; they are compared as paths.
         let folder = filter.working_directory.take().map(|folder| local_path(&folder).ok());
-        let summaries = self.host.0.sequencer.read(|published, _| {
+        let summaries = self.host.0.sequencer.read(|published| {
             let summary = |(session, failed): (&Session, bool)| {
                 let summary = project::summary(session);
                 let status = if failed { v1::SessionStatus::Error } else { summary.status };
@@ -63,7 +63,7 @@ impl Peer {
             };
             published.listed().map(summary).collect::<Vec<_>>()
         });
-        let mut sessions = summaries.await.map_err(stopped)?;
+        let mut sessions = summaries;
         if filter.history == Some(true)
             && let Some(history) = self.host.history()
         {

@@ -229,6 +229,10 @@ impl SessionTask {
         operation: TreeOperation,
         answer: Result<TreeAnswer, TreeError>,
     ) -> Result<(), HostStopped> {
+        // Before the answer: a client that has it does not see the operation running any more.
+        if operation.is_shown {
+            self.show(chat, None).await?;
+        }
         match (operation.done, answer) {
             // The caller may have stopped waiting.
             (Some(done), answer) => {
@@ -236,9 +240,6 @@ impl SessionTask {
             }
             (None, Err(error)) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
             (None, Ok(_)) => {}
-        }
-        if operation.is_shown {
-            self.show(chat, None).await?;
         }
         // A turn may have waited for it.
         if operation.new_turn_policy == NewTurnPolicy::WaitForOperation {
