@@ -32,7 +32,10 @@ impl Refusal for CommandError {
             CommandError::Rejected(rejection) => rejection.kind(),
             CommandError::Paste(error) => error.kind(),
             CommandError::Gone => RefusalKind::SessionNotFound,
-            CommandError::HostStopped(_) | CommandError::NotStored(_) | CommandError::Fs(_) => RefusalKind::Failed,
+            CommandError::HostStopped(_)
+            | CommandError::Unsaved(_)
+            | CommandError::NotWritten(_)
+            | CommandError::Fs(_) => RefusalKind::Failed,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::pastes::PasteError;
 use super::tree::TreeError;
 use super::{SessionTask, ToSession};
 use crate::host::Host;
-use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, Publication, WriteFailurePolicy};
+use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
 /// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]
@@ -44,9 +44,11 @@ pub(crate) enum CommandError {
     Rejected(#[from] Rejection),
     #[error(transparent)]
     HostStopped(#[from] HostStopped),
-    /// The journal or the session's storage client does not accept the change at the moment.
+    /// The session's storage client does not accept the change at the moment.
     #[error("{0}")]
-    NotStored(String),
+    Unsaved(String),
+    #[error(transparent)]
+    NotWritten(#[from] JournalWriteError),
     #[error(transparent)]
     Paste(PasteError),
     #[error(transparent)]
@@ -141,7 +143,7 @@ impl SessionTask {
         }
         let is_refused = !matches!(command.client_command(), Some(ClientCommand::CancelTurn { .. }));
         if let Some(reason) = self.persistence.refusal(&self.tip).filter(|_| is_refused) {
-            return Ok(Err(CommandError::NotStored(reason)));
+            return Ok(Err(CommandError::Unsaved(reason)));
         }
         if let Some(turn) = self.older_turn(&command).await {
             return Ok(Err(Rejection::DuplicateTurn(turn).into()));
@@ -163,11 +165,11 @@ impl SessionTask {
         if !pastes.is_empty() {
             self.files_came(&mut out);
         }
-        if let Err(reason) = self.commit(out, origin).await? {
+        if let Err(error) = self.commit(out, origin).await? {
             self.tip = before;
             self.note_active_folder();
             self.forget(pastes).await;
-            return Ok(Err(CommandError::NotStored(reason)));
+            return Ok(Err(error));
         }
         Ok(Ok(CommandOutcome::Happened))
     }

@@ -20,8 +20,8 @@ use super::save_job::{SaveError, SaveOutcome, SaveRequest, SaveRequirement};
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SaveStep, SavedParts, StorageClientPresence};
 use crate::env::Task;
 use crate::sequencer::{ActionOrigin, HostStopped, WriteFailurePolicy};
-use crate::session::SessionContext;
 use crate::session::log::LoggedVerdict;
+use crate::session::{CommandError, SessionContext};
 
 /// The delay before a failed save is retried first.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ impl Persistence for ClientPersistence {
         mut parts: SavedParts<'_>,
         mut out: Outbox,
         origin: Option<ActionOrigin>,
-    ) -> Result<Result<Progress, String>, HostStopped> {
+    ) -> Result<Result<Progress, CommandError>, HostStopped> {
         let happens_anyway = |event: &Event| event.change.class().saved == SaveTarget::LogLater;
         let need = out.events.iter().filter_map(SaveRequirement::of).reduce(SaveRequirement::and);
         let is_free = self.holds_nothing();
@@ -100,7 +100,7 @@ impl Persistence for ClientPersistence {
             let saved = self.request(&mut parts, need, Vec::new(), 0).run().await;
             parts.logs.give_back(saved.logs, parts.tip);
             if let Err(failed) = saved.result {
-                return Ok(Err(unsaved(&failed.reason)));
+                return Ok(Err(CommandError::Unsaved(unsaved(&failed.reason))));
             }
         }
         // Changes that may be held are never refused.

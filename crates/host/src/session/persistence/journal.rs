@@ -7,7 +7,7 @@ use grove_fs::SessionFs;
 
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SavedParts};
 use crate::sequencer::{ActionOrigin, HostStopped, WriteFailurePolicy};
-use crate::session::ChatLogError;
+use crate::session::{ChatLogError, CommandError};
 use crate::store::session_file::{self, Disposition};
 use crate::store::store_move::Move;
 
@@ -38,9 +38,9 @@ impl Persistence for JournalPersistence {
         parts: SavedParts<'_>,
         mut out: Outbox,
         origin: Option<ActionOrigin>,
-    ) -> Result<Result<Progress, String>, HostStopped> {
+    ) -> Result<Result<Progress, CommandError>, HostStopped> {
         let committed = parts.publisher.commit(&mut out, origin, WriteFailurePolicy::Refuse).await?;
-        Ok(committed.map(|()| Progress::released(out)).map_err(|not_written| not_written.to_string()))
+        Ok(committed.map(|()| Progress::released(out)).map_err(CommandError::from))
     }
 
     async fn send(&mut self, parts: SavedParts<'_>, mut out: Outbox) -> Result<Progress, HostStopped> {

@@ -28,7 +28,7 @@ pub(super) use self::publisher::Publisher;
 pub(super) use self::save_job::{ManifestUpdate, SaveOutcome};
 use super::forks::LogCopies;
 use super::logs::ChatLogs;
-use super::outbox::{EndedTurn, Outbox};
+use super::outbox::{CommandError, EndedTurn, Outbox};
 use super::workspace::WorkspaceFolder;
 use super::{SessionContext, SessionTask};
 use crate::sequencer::{ActionOrigin, HostStopped, JournalScope};
@@ -110,7 +110,7 @@ pub(super) trait Persistence: Send {
         parts: SavedParts<'_>,
         out: Outbox,
         origin: Option<ActionOrigin>,
-    ) -> Result<Result<Progress, String>, HostStopped>;
+    ) -> Result<Result<Progress, CommandError>, HostStopped>;
 
     /// Publishes events that happened by themselves. They happened even if they cannot be written.
     async fn send(&mut self, parts: SavedParts<'_>, out: Outbox) -> Result<Progress, HostStopped>;
@@ -217,11 +217,11 @@ impl SessionTask {
         &mut self,
         out: Outbox,
         origin: Option<ActionOrigin>,
-    ) -> Result<Result<(), String>, HostStopped> {
+    ) -> Result<Result<(), CommandError>, HostStopped> {
         let (persistence, parts) = self.saved_parts();
         let progress = match persistence.commit(parts, out, origin).await? {
             Ok(progress) => progress,
-            Err(reason) => return Ok(Err(reason)),
+            Err(error) => return Ok(Err(error)),
         };
         let is_awaited = progress.is_awaited;
         self.follow(progress).await?;
