@@ -3,6 +3,9 @@
 //! The journal makes an event durable; other programs and a later host find the conversation in the log. So a log that
 //! cannot be written fails nothing: the next turn catches up.
 
+mod extent;
+mod verdict;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +18,9 @@ use grove_tree::{AppendError, Ending, EntryNo, Indexer, LogError, LogIndex, Owne
 
 use sha2::{Digest, Sha256};
 
+use self::extent::Checksum;
+pub(super) use self::verdict::LoggedVerdict;
 use super::settings;
-use crate::store::artifacts::moment;
-use crate::store::session_file::{self, LogExtent};
 use crate::store::{log_lock, paths};
 
 /// The log of a chat.
@@ -37,16 +40,6 @@ pub(crate) struct ChatLog {
     /// It was replaced as a whole, so that facts about its bytes are outdated.
     is_replaced: AtomicBool,
 }
-
-/// The checksum of a log's first bytes.
-#[derive(Clone, Debug)]
-struct Checksum {
-    length: u64,
-    hasher: crc32fast::Hasher,
-}
-
-/// The part of a log that is read at a time for its checksum.
-const CHECKSUM_BYTES: u64 = 1 << 20;
 
 /// The growth of a log after which its side index is rebuilt. The rest is read when the log is opened next.
 const INDEX_EVERY: u64 = 1 << 20;
@@ -93,48 +86,6 @@ pub(crate) struct LogSnapshot {
     pub(crate) index: Arc<LogIndex>,
 }
 
-/// A decision about an agent's request, as a log has it before the agent learns of it.
-#[derive(Clone, Debug)]
-pub(super) struct LoggedVerdict {
-    pub(super) turn: TurnId,
-    pub(super) call: ToolCallId,
-    pub(super) request: RequestId,
-    pub(super) tool: String,
-    pub(super) decision: Decision,
-    pub(super) at: Timestamp,
-}
-
-impl LoggedVerdict {
-    /// It is derived from the request, so that a repeated write after a failure is there once.
-    fn id(&self) -> String {
-        let Self { turn, call, request, .. } = self;
-        hex::encode(&Sha256::digest(format!("permission {turn} {call} {request}"))[..4])
-    }
-
-    fn line(&self, parent: Option<&str>) -> Vec<u8> {
-        let mut line = serde_json::json!({
-            "type": "custom",
-            "customType": PERMISSION,
-            "data": {
-                "turn": self.turn,
-                "call": self.call,
-                "tool": self.tool,
-                "decision": self.decision,
-                "at": self.at,
-            },
-            "id": self.id(),
-            "parentId": parent,
-            "timestamp": format!("{:.3}", moment(self.at)),
-        })
-        .to_string();
-        line.push('\n');
-        line.into_bytes()
-    }
-}
-
-/// The type of such an entry.
-const PERMISSION: &str = "grove.permission";
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatLogError {
     #[error(transparent)]
@@ -150,50 +101,6 @@ impl ChatLog {
         let (path, side_path) = (paths::log(session, &chat), paths::side_index(session, &chat));
         let (session, is_replaced) = (session.clone(), AtomicBool::new(false));
         Self { fs, session, chat, path, side_path, indexed: 0, written: None, checksum: None, is_replaced }
-    }
-
-    /// The log's current extent; `None` if there is no log. Only bytes appended since the last call are read.
-    pub(crate) async fn extent(&mut self, session: &Session) -> Result<Option<LogExtent>, ChatLogError> {
-        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
-        if self.written.is_none() {
-            if !self.fs.exists(&self.path).await? {
-                return Ok(None);
-            }
-            self.written = Some(self.open(session).await?);
-        }
-        let Some(written) = &self.written else { return Ok(None) };
-        let (bytes, turns) = (written.index.log_length(), written.begun.len() as u64);
-        let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned()).unwrap_or_default();
-        let known = match self.checksum.take() {
-            Some(known) => Some(known),
-            None => self.known_checksum().await,
-        };
-        let fits = |known: &Checksum| known.length <= bytes && !self.is_replaced.load(Ordering::Relaxed);
-        let mut checksum =
-            known.filter(fits).unwrap_or_else(|| Checksum { length: 0, hasher: crc32fast::Hasher::new() });
-        self.is_replaced.store(false, Ordering::Relaxed);
-        while checksum.length < bytes {
-            let most = (bytes - checksum.length).min(CHECKSUM_BYTES);
-            let piece = self.fs.read_range(&self.path, checksum.length, usize::try_from(most).unwrap_or(0)).await?;
-            if piece.is_empty() {
-                // The file has become shorter; the next check reports it.
-                break;
-            }
-            checksum.hasher.update(&piece);
-            checksum.length += piece.len() as u64;
-        }
-        let crc32 = checksum.hasher.clone().finalize();
-        let extent = LogExtent { bytes: checksum.length, turns, crc32, leaf: Some(leaf) };
-        self.checksum = Some(checksum);
-        Ok(Some(extent))
-    }
-
-    /// The checksum in the session's file, so that the log need not be read from its beginning.
-    async fn known_checksum(&self) -> Option<Checksum> {
-        let file = session_file::read(self.fs.as_ref(), &self.session).await.ok()?;
-        let expected = file.expected_logs().into_iter().find(|log| log.chat == self.chat)?;
-        let LogExtent { bytes, crc32, .. } = expected.extent?;
-        Some(Checksum { length: bytes, hasher: crc32fast::Hasher::new_with_initial_len(crc32, bytes) })
     }
 
     /// A log that was just made with known contents: these turns, and older ones.

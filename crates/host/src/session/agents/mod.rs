@@ -4,6 +4,7 @@
 //! reports into events.
 
 mod answers;
+mod connection;
 mod silence;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{AbortHandle, Either, abortable, select};
+use futures_util::future::{Either, abortable, select};
 use grove_agents::{
     Agent, AgentError, AgentEvent, AgentSession, AgentStart, ChatSink, CloseReason, FrameCursor, OfferedTool,
     OpenSession, PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
@@ -24,6 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::answers::PendingAnswers;
 pub(super) use self::answers::{AnswerSender, RequestAnswer};
+use self::connection::{AgentConnection, ChatAgent, RunningTurn, close};
 pub(super) use self::silence::SilenceReport;
 use super::memory::LogMemory;
 use super::pastes::with_pictures;
@@ -53,36 +55,6 @@ pub(super) struct ChatAgents {
     unstored: HashMap<ChatId, FrameCursor>,
     /// Fires when a running turn may have been silent for too long.
     silence: Option<Task>,
-}
-
-/// The agent connection of one chat.
-#[derive(Default)]
-struct ChatAgent {
-    backend: AgentConnection,
-    running: Option<RunningTurn>,
-    /// Resolves when the former agent is gone.
-    leaving: Option<oneshot::Receiver<()>>,
-    /// Settings that were changed while the agent was opening. It gets them when it is ready.
-    set_meanwhile: Extra,
-    /// The agent's id of the conversation copied for this chat: its first opening waits for it.
-    inherits: Option<oneshot::Receiver<Option<String>>>,
-}
-
-#[derive(Default)]
-enum AgentConnection {
-    /// Not needed yet.
-    #[default]
-    Closed,
-    Opening(AbortHandle),
-    Ready(Arc<dyn AgentSession>),
-}
-
-/// A turn that an agent works on.
-struct RunningTurn {
-    turn: TurnId,
-    abort: AbortHandle,
-    /// The time of the agent's last report, or of its last input.
-    heard: Timestamp,
 }
 
 /// The other parts of a session, as its agents need them.
@@ -117,43 +89,6 @@ pub(super) fn continues(session: &Session, chat: &ChatId, turn: &TurnId, surviva
         TurnSurvival::PendingRequest => active.waits_for_person(),
         TurnSurvival::Running => true,
     }
-}
-
-impl ChatAgent {
-    fn agent(&self) -> Option<Arc<dyn AgentSession>> {
-        match &self.backend {
-            AgentConnection::Ready(agent) => Some(agent.clone()),
-            AgentConnection::Closed | AgentConnection::Opening(_) => None,
-        }
-    }
-
-    /// Says whether it works, starts, or is not gone yet.
-    fn is_busy(&mut self) -> bool {
-        let is_leaving = self
-            .leaving
-            .as_mut()
-            .is_some_and(|leaving| matches!(leaving.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
-        let is_opening = matches!(self.backend, AgentConnection::Opening(_));
-        is_leaving || is_opening || self.running.is_some() || self.inherits.is_some()
-    }
-
-    /// Closes a connected agent. The next one starts when it is gone. Returns whether there was one.
-    fn release(&mut self, reason: CloseReason, spawn: &dyn Spawn) -> bool {
-        let AgentConnection::Ready(agent) = std::mem::take(&mut self.backend) else { return false };
-        self.leaving = Some(close(agent, reason, spawn));
-        true
-    }
-}
-
-/// Closes an agent. The receiver resolves when it is gone.
-fn close(agent: Arc<dyn AgentSession>, reason: CloseReason, spawn: &dyn Spawn) -> oneshot::Receiver<()> {
-    let (gone, leaving) = oneshot::channel();
-    spawn.spawn(Box::pin(async move {
-        agent.close(reason).await;
-        // The receiver is gone unless somebody waits.
-        gone.send(()).ok();
-    }));
-    leaving
 }
 
 impl ChatAgents {
