@@ -51,6 +51,7 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
 }
 
 /// The message of a session event to its subscribers, or to everybody.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart as soon as it is made")]
 enum SessionMessage {
     Action(SessionChange, TimestampUse),
     Added,
