@@ -164,7 +164,7 @@ async fn with_a_journal_a_refused_command_has_not_happened() {
     assert_eq!((fixture.published.take(), fixture.publisher.last_seq()), (vec!["ChatTitleChanged".to_owned()], 11));
     fixture.published.refuse();
     let refused = journal.commit(fixture.parts(), out(vec![titled()]), None).await.unwrap();
-    assert!(refused.is_err_and(|reason| reason.contains("full")));
+    assert!(refused.is_err_and(|reason| reason.to_string().contains("full")));
     assert_eq!(fixture.publisher.last_seq(), 11);
 }
 
