@@ -353,7 +353,7 @@ impl Client {
 
     /// Makes a call that passes the sequencer: everything published before has arrived when this returns.
     pub async fn barrier(&mut self) {
-        self.get(Method::ListSessions, json!({"channel": ROOT, "limit": 1})).await;
+        self.call::<Value>(Method::Subscribe, json!({"channel": "scripted:/no-such-session"})).await.unwrap_err();
     }
 
     /// The envelope that answers a dispatched action: echo or rejection.

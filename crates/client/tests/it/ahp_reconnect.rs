@@ -81,7 +81,7 @@ async fn a_client_that_missed_too_much_gets_snapshots() {
     host.front.let_down(false);
     let many = json!([{"say": "much more than four pieces", "chunks": 20}, {"hang": true}]);
     let sent = talk.chat.dispatch(script("t1", many)).unwrap();
-    host_reaches(&host, client.seen() + 20).await;
+    host_reaches(&host, client.seen() + 20 * 1_024).await;
     cut(&host, &client).await;
     host.front.let_down(true);
     host.front.refuse(false);
@@ -104,7 +104,7 @@ async fn what_was_not_answered_is_confirmed_by_the_replay_or_lost() {
     // The host gets it; its echo does not arrive.
     host.front.let_down(false);
     let taken = talk.chat.dispatch(script("t1", json!([{"say": "taken"}]))).unwrap();
-    host_reaches(&host, client.seen() + 3).await;
+    host_reaches(&host, client.seen() + 3 * 1_024).await;
     cut(&host, &client).await;
     host.front.let_down(true);
     assert_eq!(talk.chat.pending(), 1, "a replay may still bring its echo");

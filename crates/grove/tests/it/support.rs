@@ -404,7 +404,7 @@ pub(crate) trait ClientExt {
 
 impl ClientExt for Client {
     async fn barrier(&mut self) {
-        self.get("listSessions", json!({})).await;
+        self.refused("subscribe", json!({"resource": "scripted:/no-such-session"})).await;
     }
 
     async fn json(&mut self) -> Value {

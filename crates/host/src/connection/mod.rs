@@ -339,7 +339,7 @@ mod tests {
     use crate::env::Env;
 
     /// The futures of all requests together have several times this size.
-    const MAX_TASK_BYTES: usize = 1 << 10;
+    const MAX_TASK_BYTES: usize = 4 << 10;
 
     #[tokio::test]
     async fn the_task_of_an_idle_connection_does_not_hold_the_futures_of_requests() {

@@ -10,9 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::state::SharedState;
 use super::{
-    ClientRecord, ConnectionId, EvictedSession, JournalWriteError, Listen, ListenScope, Publication, PublishedState,
-    SequencedEvent, ToSequencer,
+    Attach, ClientRecord, ConnectionId, DirectReply, EvictedSession, JournalWriteError, Listen, ListenScope,
+    Publication, PublishedState, ReplySink, SequencedEvent, Subscribe, ToSequencer,
 };
+use crate::connection::Encode;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]
@@ -86,6 +87,34 @@ impl SequencerHandle {
     /// The number of connections whose clients are known.
     pub(crate) fn connections(&self) -> usize {
         self.shared.connections()
+    }
+
+    /// Attaches a connection. Its answer is in its place when this returns, so that later answers come behind it.
+    pub(crate) async fn attach(&self, mut attach: Attach) -> Result<(), HostStopped> {
+        let (reply, answered) = noting(attach.reply);
+        attach.reply = reply;
+        self.tell(ToSequencer::Attach(attach)).await?;
+        answered.await.map_err(|_| HostStopped)
+    }
+
+    /// Subscribes a connection. Its answer is in its place when this returns, so that later answers come behind it.
+    pub(crate) async fn subscribe(&self, mut subscribe: Subscribe) -> Result<(), HostStopped> {
+        let (reply, answered) = noting(subscribe.reply);
+        subscribe.reply = reply;
+        self.tell(ToSequencer::Subscribe(subscribe)).await?;
+        answered.await.map_err(|_| HostStopped)
+    }
+
+    /// Sends a message to one connection, and the answer behind it. The answer is in its place when this returns.
+    pub(crate) async fn send_with_answer(
+        &self,
+        mut message: DirectReply,
+        (reply, answer): (ReplySink, Encode),
+    ) -> Result<(), HostStopped> {
+        let (reply, answered) = noting(reply);
+        message.answer = Some((reply, answer));
+        self.tell(ToSequencer::SendDirect(message)).await?;
+        answered.await.map_err(|_| HostStopped)
     }
 
     /// Ends a connection; its client counts as disconnected when this returns.
@@ -172,4 +201,15 @@ impl SequencerHandle {
         };
         self.ask(read).await
     }
+}
+
+/// The same destination of an answer, and a receiver that resolves when the answer is there.
+fn noting(reply: ReplySink) -> (ReplySink, oneshot::Receiver<()>) {
+    let (answered, noted) = oneshot::channel();
+    let reply = move |answer| {
+        reply(answer);
+        // The connection may be gone.
+        answered.send(()).ok();
+    };
+    (Box::new(reply), noted)
 }

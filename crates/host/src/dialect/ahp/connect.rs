@@ -216,7 +216,7 @@ impl Peer {
             reply,
         };
         // A stopping host closes the connection; that is the answer.
-        self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
+        self.host.0.sequencer.attach(attach).await.ok();
     }
 
     /// The target of a channel's name, with its session loaded.
@@ -299,7 +299,7 @@ impl Peer {
             }),
             reply,
         };
-        self.host.0.sequencer.tell(ToSequencer::Subscribe(subscribe)).await.ok();
+        self.host.0.sequencer.subscribe(subscribe).await.ok();
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::connection::Encode;
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
-use crate::sequencer::{DirectReply, ReplySink, SubscriptionTarget, ToSequencer};
+use crate::sequencer::{DirectReply, ReplySink, SubscriptionTarget};
 
 /// The turns in one answer to `fetchTurns`.
 const TURNS_AT_ONCE: usize = 50;
@@ -36,9 +36,9 @@ impl Peer {
                     ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from)
                 };
                 let answer = Encode::Text(answer);
-                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
+                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: None };
                 // A stopping host closes the connection; that is the answer.
-                self.host.0.sequencer.tell(ToSequencer::SendDirect(loaded)).await.ok();
+                self.host.0.sequencer.send_with_answer(loaded, (reply, answer)).await.ok();
             }
             Err(error) => return Err((reply, error)),
         }

@@ -19,7 +19,7 @@ use crate::dialect::x_grove::announcement;
 use crate::history::HistoryOpenError;
 use crate::sequencer::{
     Attach, AttachAnswer, AttachMode, MissedEvents, ReconnectPosition, ReplySink, Subscribe, SubscribeOutcome,
-    SubscriptionTarget, ToSequencer,
+    SubscriptionTarget,
 };
 
 impl Peer {
@@ -158,7 +158,7 @@ impl Peer {
             }),
             reply,
         };
-        self.host.0.sequencer.tell(ToSequencer::Subscribe(subscribe)).await.ok();
+        self.host.0.sequencer.subscribe(subscribe).await.ok();
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Peer {
             reply,
         };
         // A stopping host closes the connection; that is the answer.
-        self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
+        self.host.0.sequencer.attach(attach).await.ok();
     }
 
     /// Loads a session before it is read. A stopping host loads nothing, and says so by itself.

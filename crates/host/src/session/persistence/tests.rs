@@ -188,6 +188,8 @@ async fn with_a_journal_the_folder_is_written_behind_it() {
     journal.mark_folder_due();
     journal.save_folder(fixture.parts()).await;
     assert!(!journal.is_folder_due());
+    // Nobody waits for that message.
+    tokio::task::yield_now().await;
     assert_eq!(fixture.published.take(), ["persisted 10"], "the journal may release its part");
     let file = session_file::read(fixture.store.as_ref(), &fixture.tip.id).await.unwrap();
     assert_eq!((file.seq, file.disposed), (10, false));

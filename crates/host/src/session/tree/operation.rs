@@ -232,6 +232,7 @@ impl SessionTask {
         // Before the answer: a client that has it does not see the operation running any more.
         if operation.is_shown {
             self.show(chat, None).await?;
+            self.session_context.sequencer.read_in_order(|_| ()).await?;
         }
         match (operation.done, answer) {
             // The caller may have stopped waiting.

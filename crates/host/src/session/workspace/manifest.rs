@@ -214,7 +214,7 @@ mod tests {
         };
         let mut state = ManifestState::default();
         state.write(&session, &store).await;
-        assert_eq!(count().await, None);
+        assert_eq!(count().await, Some(0));
         state.count_fork();
         assert!(!state.counts_all_forks());
         state.write(&session, &store).await;
