@@ -15,7 +15,7 @@ use grove_wire::ahp::{
 };
 use serde_json::json;
 
-use crate::harness::{TestHost, options, soon};
+use crate::harness::{TestHost, all_answered, options, soon};
 
 pub(crate) const SESSION: &str = "scripted:/s";
 
@@ -118,6 +118,7 @@ impl SessionWithChat {
 
     /// Law 1: the confirmed state equals the host's. For an idle chat.
     pub(crate) async fn must_agree(&self) {
+        all_answered(|| self.session.pending() + self.chat.pending()).await;
         for subscription in [&self.session, &self.chat] {
             let client = subscription.client();
             let params = json!({"channel": subscription.resource()});

@@ -265,8 +265,19 @@ pub(crate) async fn snapshot(client: &Client<V1>, uri: &str) -> v1::Snapshot<Ses
     soon("a snapshot", client.request_raw("subscribe", &json!({"resource": uri}))).await.unwrap()
 }
 
+/// Waits until the host has answered every action, so that a snapshot contains them.
+pub(crate) async fn all_answered(pending: impl Fn() -> usize) {
+    soon("an answer to each action", async {
+        while pending() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 /// Law 1: the confirmed state equals the host's at the same number. For an idle session.
 pub(crate) async fn must_agree(session: &Subscription<V1>) {
+    all_answered(|| session.pending()).await;
     let theirs = snapshot(session.client(), session.resource()).await;
     assert_eq!(confirmed(session), theirs.state, "{} at {}", session.client().client_id(), theirs.from_seq);
 }
