@@ -197,7 +197,7 @@ fn states(turn: &TranscriptTurn) -> Vec<CallState> {
 #[test]
 fn own_cases_of_codex_have_every_kind_that_its_reader_names() {
     let case = cases("codex").join("rollout-2026-01-02T03-00-00-every-kind.jsonl");
-    let mut kinds = kinds_of_reader("codex/fold.rs", &["STATES", "SHOWN"]);
+    let mut kinds = kinds_of_reader("codex/fold.rs", &["STATES", "SHOWN", "ROLLED_BACK"]);
     kinds.extend(kinds_of_reader("codex/content.rs", &[]));
     assert_eq!(must_have_every_kind(&case, &kinds), 35);
     let (session, turns) = read_file(TranscriptSource::Codex, &case);
