@@ -421,8 +421,11 @@ impl ChatAgents {
 
     /// Stops the agents of an idle session. Returns whether there were any.
     pub(super) fn release_all(&mut self, spawn: &dyn Spawn) -> bool {
-        let released = self.connections.values_mut().map(|connection| connection.release(CloseReason::Detached, spawn));
-        released.fold(false, |any, released| any || released)
+        let mut is_any_released = false;
+        for connection in self.connections.values_mut() {
+            is_any_released |= connection.release(CloseReason::Detached, spawn);
+        }
+        is_any_released
     }
 
     /// Stops the agent of a removed chat. The receiver resolves when it is gone.
