@@ -154,7 +154,7 @@ struct SessionTask {
     workspace: WorkspaceFolder,
     /// The way of events to the sequencer.
     publisher: Publisher,
-    /// What keeps the session: the journal and its folder, or a storage client.
+    /// Keeps the session: in the journal and its folder, or at a storage client.
     persistence: Box<dyn Persistence>,
     stopping: Option<StopState>,
 }

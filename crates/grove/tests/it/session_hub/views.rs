@@ -1,4 +1,4 @@
-//! What a client looks at, changes and trusts.
+//! The views, changes and trusted folders of a client.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What stays out: content from this disk, this machine from the storage client, and other hosts.
+//! Isolation: content stays off this disk, facts of this machine away from the storage client, and sessions away from
+//! other hosts.
 
 use grove_fs::{MemoryFs, SessionFs};
 use grove_host::Config;
