@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::style::{bold, dim, green, red, sanitize};
 
@@ -39,7 +39,7 @@ pub(crate) enum DiffLine {
 
 /// The lines that differ between two texts, with a few lines around them.
 pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
-    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before, after);
+    let diff = TextDiff::configure().algorithm(Algorithm::RawMyers).timeout(TIMEOUT).diff_lines(before, after);
     let mut lines = Vec::new();
     for (at, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if at > 0 {

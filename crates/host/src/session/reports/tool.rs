@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use grove_agents::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 use grove_core::*;
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
 
 use super::ReportTranslator;
@@ -272,7 +272,7 @@ fn edit(attached: ToolAttachment) -> Option<FileChange> {
 /// The numbers of added and of removed lines.
 fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(before, after);
+    let diff = TextDiff::configure().algorithm(Algorithm::RawMyers).timeout(DIFF_TIMEOUT).diff_lines(before, after);
     diff.iter_all_changes().fold((0, 0), |(added, removed), change| match change.tag() {
         ChangeTag::Insert => (added + 1, removed),
         ChangeTag::Delete => (added, removed + 1),
