@@ -466,16 +466,11 @@ pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
     }
 }
 
-/// A new random id.
+/// A new random id: a UUID of version 4, as other clients create.
 pub(crate) fn new_id() -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("cannot get random numbers: {error}"))?;
-    // A UUID of version 4, as other clients create.
-    bytes[6] = (bytes[6] & 0x0f) | 0x40;
-    bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let groups = [hex.get(..8), hex.get(8..12), hex.get(12..16), hex.get(16..20), hex.get(20..)];
-    Ok(groups.into_iter().flatten().collect::<Vec<_>>().join("-"))
+    Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
 #[cfg(test)]

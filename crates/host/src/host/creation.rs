@@ -134,11 +134,7 @@ impl Host {
     pub(crate) fn new_id(&self) -> Result<String, IdGenerationError> {
         let mut bytes = [0; 16];
         self.0.env.random.fill(&mut bytes).map_err(|error| IdGenerationError(error.to_string()))?;
-        bytes[6] = (bytes[6] & 0x0f) | 0x40;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        let hex = hex::encode(bytes);
-        let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-        Ok(format!("{a}-{b}-{c}-{d}-{e}"))
+        Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
     }
 
     async fn create(&self, wanted: CreateSession, from: Option<(ForkPlan, SessionTitle)>) -> Result<(), CreateError> {

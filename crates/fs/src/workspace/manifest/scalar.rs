@@ -136,7 +136,8 @@ fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let allowed =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '/' | '.' | '_' | '-' | '(' | ')' | '+' | '@');
-    let begins = first.is_ascii_alphabetic() || first == b'/' || is_uuid(text);
+    let is_uuid = || text.parse::<uuid::fmt::Hyphenated>().is_ok();
+    let begins = first.is_ascii_alphabetic() || first == b'/' || is_uuid();
     begins && !text.ends_with(' ') && text.chars().all(allowed) && !is_word(text)
 }
 
@@ -144,11 +145,6 @@ fn is_plain(text: &str) -> bool {
 fn is_word(text: &str) -> bool {
     const WORDS: [&str; 11] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan"];
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
-}
-
-fn is_uuid(text: &str) -> bool {
-    let dash = |at| matches!(at, 8 | 13 | 18 | 23);
-    text.len() == 36 && text.bytes().enumerate().all(|(at, b)| if dash(at) { b == b'-' } else { b.is_ascii_hexdigit() })
 }
 
 fn quoted(text: &str) -> String {

@@ -178,12 +178,9 @@ fn moment(at: Timestamp) -> jiff::Timestamp {
 
 /// The session's id for the CLI, which must be a UUID: any other id is replaced by a new one.
 fn uuid_of(id: &str) -> Result<String, Failure> {
-    let is_group = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let groups: Vec<&str> = id.split('-').collect();
-    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
-    match lengths == [8, 4, 4, 4, 12] && groups.into_iter().all(is_group) {
-        true => Ok(id.to_owned()),
-        false => new_id(),
+    match id.parse::<uuid::fmt::Hyphenated>() {
+        Ok(_) => Ok(id.to_owned()),
+        Err(_) => new_id(),
     }
 }
 

@@ -136,16 +136,15 @@ fn id_of(kind: &str, known: &str, export_context: &ExportContext, what: &str) ->
         return known.to_owned();
     }
     let hash = Sha256::digest(format!("{kind}\n{}\n{what}\n{known}", export_context.id));
-    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    // Version 8 is for custom ids.
-    let groups = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]];
-    format!("{head}{}-{}-8{}-8{}-{}", groups[0], groups[1], groups[2], groups[3], groups[4])
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    // Earlier exports have no bit of the hash beside the variant, and the same session keeps its ids.
+    bytes[8] &= 0x0f;
+    format!("{head}{}", uuid::Builder::from_custom_bytes(bytes).into_uuid())
 }
 
 fn is_uuid(text: &str) -> bool {
-    let groups: Vec<&str> = text.split('-').collect();
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
-        && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    text.parse::<uuid::fmt::Hyphenated>().is_ok()
 }
 
 #[cfg(test)]

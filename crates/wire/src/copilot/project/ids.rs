@@ -53,11 +53,7 @@ fn uuid(words: &[&str]) -> EventId {
     }
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.finalize()[..16]);
-    bytes[6] = bytes[6] & 0x0f | 0x80;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let number = u128::from_be_bytes(bytes);
-    let hex = format!("{number:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]).into()
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string().into()
 }
 
 #[cfg(test)]
