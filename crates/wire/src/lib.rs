@@ -43,4 +43,5 @@ pub mod refusal;
 pub mod registry;
 mod turn_encodings;
 pub mod v1;
+mod value_reader;
 pub mod x_grove;

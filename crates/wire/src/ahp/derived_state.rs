@@ -5,9 +5,8 @@
 //! the open requests, and `_meta.settings`. A client that calls [`derive_session`] after each action has the same state
 //! as a snapshot.
 
-use serde_json::Value;
-
 use super::{SessionConfigSchema, SessionInputRequest, SessionState, status};
+use crate::value_reader::from_value;
 
 /// Updates the activity of a session and the schema of its settings from the rest of its state.
 pub fn derive_session(state: &mut SessionState) {
@@ -18,7 +17,7 @@ pub fn derive_session(state: &mut SessionState) {
     let settings = state.meta.as_ref().and_then(|meta| meta.get("settings")).filter(|settings| settings.is_object());
     if let (Some(settings), Some(config)) = (settings, &mut state.config) {
         let none = || SessionConfigSchema { kind: "object".to_owned(), ..SessionConfigSchema::default() };
-        config.schema = serde_json::from_value(Value::clone(settings)).unwrap_or_else(|_| none());
+        config.schema = from_value(settings).unwrap_or_else(|_| none());
     }
 }
 

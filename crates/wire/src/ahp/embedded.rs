@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{
     MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment, ToolResultContent, decode, project,
 };
+use crate::value_reader::from_value;
 
 /// The member of a message's extra that holds its attachments.
 const ATTACHMENTS: &str = "attachments";
@@ -62,7 +63,7 @@ pub fn embedded_content(message: &core::Message, above: usize) -> Result<Vec<Emb
     match raw(message) {
         Some(raw) => {
             for (place, value) in raw.iter().enumerate().filter(|(_, value)| may_embed(value, above)) {
-                if let Some((label, data)) = serde_json::from_value(value.clone()).ok().and_then(in_attachment) {
+                if let Some((label, data)) = from_value(value).ok().and_then(in_attachment) {
                     take(AttachmentSlot::Raw(place), label, data)?;
                 }
             }
@@ -135,7 +136,7 @@ pub fn image_references(message: &core::Message) -> Vec<ImageReference> {
 /// Embeds a picture in place of a message's reference to it.
 pub fn embed(message: &mut core::Message, picture: &ImageReference, bytes: &[u8]) {
     let Some(value) = raw_mut(message).and_then(|raw| raw.get_mut(picture.raw)) else { return };
-    let Ok(MessageAttachment::Resource(reference)) = serde_json::from_value(value.clone()) else { return };
+    let Ok(MessageAttachment::Resource(reference)) = from_value(value) else { return };
     let embedded = MessageEmbeddedResourceAttachment {
         label: reference.label,
         range: reference.range,
@@ -155,7 +156,7 @@ pub fn embed(message: &mut core::Message, picture: &ImageReference, bytes: &[u8]
 pub fn without_texts(result: &mut core::ToolResult) {
     let pieces = result.extra.as_mut().and_then(|extra| extra.get_mut(CONTENT)).and_then(Value::as_array_mut);
     if let Some(pieces) = pieces {
-        pieces.retain(|piece| !matches!(serde_json::from_value(piece.clone()), Ok(ToolResultContent::Text(_))));
+        pieces.retain(|piece| !matches!(from_value(piece), Ok(ToolResultContent::Text(_))));
     }
 }
 
@@ -169,7 +170,7 @@ fn raw_mut(message: &mut core::Message) -> Option<&mut Vec<Value>> {
 
 /// Updates the modelled attachments from the raw ones.
 fn model(message: &mut core::Message) {
-    let read = |value: &Value| serde_json::from_value(value.clone()).ok().as_ref().and_then(decode::attachment);
+    let read = |value: &Value| from_value(value).ok().as_ref().and_then(decode::attachment);
     if let Some(modelled) = raw(message).map(|raw| raw.iter().filter_map(read).collect()) {
         message.attachments = modelled;
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::uri::{SessionUris, Spelling};
 use super::*;
+use crate::value_reader::from_value;
 
 /// The origin of an event's action, for its echo.
 #[derive(Clone, Copy, Debug)]
@@ -347,8 +348,8 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                 confirmed: approved.then(|| project::confirmed_by(verdict.by)),
                 reason: (!approved).then(|| project::cancel_reason(reason)),
                 edited_tool_input: verdict.edited_input.clone().filter(|_| approved),
-                user_suggestion: said("userSuggestion").and_then(|said| serde_json::from_value(said).ok()),
-                reason_message: said("reasonMessage").and_then(|said| serde_json::from_value(said).ok()),
+                user_suggestion: said("userSuggestion").and_then(|said| from_value(&said).ok()),
+                reason_message: said("reasonMessage").and_then(|said| from_value(&said).ok()),
                 selected_option_id: verdict.option.clone(),
             }))
         }

@@ -3,6 +3,8 @@
 use serde::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
+use crate::value_reader;
+
 /// Defines records as the protocol writes them: names in camel case, `meta` as `_meta`, and no key for `None`.
 macro_rules! records {
     ($($(#[$about:meta])* pub struct $name:ident { $($fields:tt)* })*) => {
@@ -113,7 +115,7 @@ macro_rules! unions {
                     return Err(crate::ahp::macros::no_tag($tag));
                 };
                 match tag {
-                    $($text => crate::ahp::macros::body($text, value).map(Self::$variant),)*
+                    $($text => crate::ahp::macros::body($text, &value).map(Self::$variant),)*
                     _ => Ok(Self::Unknown(value)),
                 }
             }
@@ -152,13 +154,6 @@ pub(crate) fn no_tag<E: Error>(tag: &str) -> E {
 }
 
 /// The body of a union's variant, or an error that names the variant and the place.
-pub(crate) fn body<T: DeserializeOwned, E: Error>(tag: &str, value: Value) -> Result<T, E> {
-    serde_path_to_error::deserialize(value).map_err(|error| E::custom(format_args!("{tag}: {}", located(&error))))
-}
-
-/// A reader's error with its place.
-pub(crate) fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
-    let place = error.path();
-    // At the top there is no place, and the reader's own message names a missing field already.
-    if place.iter().next().is_none() { error.inner().to_string() } else { format!("{place}: {}", error.inner()) }
+pub(crate) fn body<T: DeserializeOwned, E: Error>(tag: &str, value: &Value) -> Result<T, E> {
+    value_reader::from_value(value).map_err(|error| E::custom(format_args!("{tag}: {error}")))
 }

@@ -119,7 +119,7 @@ macro_rules! events {
 
             fn read(kind: String, data: Value) -> Self {
                 match kind.as_str() {
-                    $($kind => match <$data>::deserialize(&data) {
+                    $($kind => match crate::value_reader::from_value(&data) {
                         Ok(data) => Self::$variant(data),
                         Err(_) => Self::Unknown { kind, data },
                     },)*

@@ -3,11 +3,13 @@
 //! Each channel has an enum of its own, the input of its reducer; [`Action`] is any of them. An action names no
 //! channel: its envelope does.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Uri;
-use super::macros::{located, records};
+use super::macros::records;
+use crate::value_reader;
 
 /// Defines the actions of one channel: name, dispatcher and body of each.
 macro_rules! actions {
@@ -32,12 +34,12 @@ macro_rules! actions {
             }
 
             /// Reads the body of an action of type `kind`; `None` if this channel has no such action.
-            pub(super) fn read<'de, R: crate::ahp::action::ActionInput<'de>>(
+            pub(super) fn read(
                 kind: &str,
-                reader: R,
+                body: &serde_json::Value,
             ) -> Option<Result<Self, crate::ahp::action::MalformedAction>> {
                 match kind {
-                    $($text => Some(reader.read($text).map(Self::$variant)),)*
+                    $($text => Some(crate::ahp::action::body($text, body).map(Self::$variant)),)*
                     _ => None,
                 }
             }
@@ -102,25 +104,23 @@ pub enum MalformedAction {
 }
 
 impl Action {
-    /// Reads an action from text. The same as from a [`Value`], without building one.
+    /// Reads an action from text.
     pub fn parse(text: &str) -> Result<Self, MalformedAction> {
         #[derive(Deserialize)]
         struct ActionHead {
             #[serde(rename = "type")]
             kind: String,
         }
-        let head: ActionHead =
-            serde_json::from_str(text).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
-        match Self::known(&head.kind, text) {
+        let raw: Value = serde_json::from_str(text).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
+        let ActionHead { kind } =
+            value_reader::from_value(&raw).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
+        match Self::known(&kind, &raw) {
             Some(action) => action,
-            None => {
-                let raw = serde_json::from_str(text).map_err(|error| MalformedAction::ActionHead(error.to_string()))?;
-                Ok(Self::Unknown(UnknownAction { kind: head.kind, raw }))
-            }
+            None => Ok(Self::Unknown(UnknownAction { kind, raw })),
         }
     }
 
-    fn known<'de, R: ActionInput<'de>>(kind: &str, body: R) -> Option<Result<Self, MalformedAction>> {
+    fn known(kind: &str, body: &Value) -> Option<Result<Self, MalformedAction>> {
         fn any<A>(
             read: Option<Result<A, MalformedAction>>,
             of: fn(A) -> Action,
@@ -173,22 +173,9 @@ pub fn is_client_dispatchable(kind: &str) -> bool {
     Action::kinds().any(|known| known == (kind, Dispatcher::Client))
 }
 
-/// The input of an action's body: a text, or a value.
-pub(crate) trait ActionInput<'de> {
-    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction>;
-}
-
-impl<'de> ActionInput<'de> for &'de str {
-    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
-        serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(self))
-            .map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
-    }
-}
-
-impl<'de> ActionInput<'de> for &'de Value {
-    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
-        serde_path_to_error::deserialize(self).map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
-    }
+/// Reads the body of an action.
+fn body<T: DeserializeOwned>(kind: &'static str, body: &Value) -> Result<T, MalformedAction> {
+    value_reader::from_value(body).map_err(|error| MalformedAction::Body { kind, reason: error.to_string() })
 }
 
 impl<'de> Deserialize<'de> for Action {

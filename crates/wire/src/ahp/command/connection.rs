@@ -186,8 +186,8 @@ impl<'de> Deserialize<'de> for ReconnectParams {
             return Err(D::Error::custom("params must be an object"));
         }
         match value.get("lastSeenServerSeq") {
-            Some(_) => body("reconnect", value).map(Self::Watermark),
-            None => body("reconnect", value).map(Self::Cursors),
+            Some(_) => body("reconnect", &value).map(Self::Watermark),
+            None => body("reconnect", &value).map(Self::Cursors),
         }
     }
 }

@@ -22,6 +22,7 @@ pub use self::message::*;
 pub use self::session::*;
 pub use self::tool_call::*;
 use super::{Uri, status};
+use crate::value_reader::from_value;
 
 fn flags(activity: u32, is_read: bool, is_archived: bool) -> u32 {
     let read = status::with_flag(activity, status::IS_READ, is_read);
@@ -45,7 +46,7 @@ pub(crate) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<V
 
 /// The value kept under a name, if it can still be read.
 fn from_extra<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
-    serde_json::from_value(extra?.get(name)?.clone()).ok()
+    from_value(extra?.get(name)?).ok()
 }
 
 /// A path as a URI; a URI stays unchanged.

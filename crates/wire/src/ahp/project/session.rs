@@ -8,6 +8,7 @@ use super::tool_call::{running, tool_call};
 use super::{activity, chat, directory, flags, from_extra};
 use crate::ahp::uri::{SessionUris, Spelling};
 use crate::ahp::*;
+use crate::value_reader::from_value;
 
 pub fn root(root: &core::Root) -> RootState {
     RootState {
@@ -181,7 +182,7 @@ pub(super) fn origin(origin: &core::ChatOrigin, names: &SessionUris, spelling: S
 
 /// The settings with the newest known schema.
 pub fn config(config: &core::SessionConfig, settings: Option<&core::Extra>) -> SessionConfigState {
-    let schema = serde_json::from_value(Value::Object(settings.unwrap_or(&config.schema).clone()));
+    let schema = from_value(&Value::Object(settings.unwrap_or(&config.schema).clone()));
     let none = SessionConfigSchema { kind: "object".to_owned(), ..SessionConfigSchema::default() };
     SessionConfigState { schema: schema.unwrap_or(none), values: config.values.clone() }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{extra, from_extra};
 use crate::ahp::*;
+use crate::value_reader::from_value;
 
 /// A call's metadata beside its name.
 pub fn call_meta(
@@ -152,7 +153,7 @@ pub fn output(session: &core::SessionId, output: &core::ToolOutput) -> Vec<ToolR
     let pieces = output
         .pieces
         .as_ref()
-        .map(|pieces| pieces.iter().filter_map(|piece| serde_json::from_value(piece.clone()).ok()).collect::<Vec<_>>());
+        .map(|pieces| pieces.iter().filter_map(|piece| from_value(piece).ok()).collect::<Vec<_>>());
     pieces.unwrap_or_else(|| {
         let text = Some(text_content(&output.text)).filter(|_| !output.text.is_empty() || output.attached.is_empty());
         text.into_iter().chain(attached(session, &output.attached)).collect()

@@ -57,19 +57,19 @@ impl<'de> Deserialize<'de> for SnapshotState {
         // A session may have `annotations` too, and a terminal no `agents`: the most specific ones come first.
         let has = |key: &str| keys.contains_key(key);
         if has("activeClients") || has("chats") {
-            body("session", value).map(Self::Session)
+            body("session", &value).map(Self::Session)
         } else if has("turns") {
-            body("chat", value).map(Self::Chat)
+            body("chat", &value).map(Self::Chat)
         } else if has("claim") {
-            body("terminal", value).map(Self::Terminal)
+            body("terminal", &value).map(Self::Terminal)
         } else if has("files") {
-            body("changeset", value).map(Self::Changeset)
+            body("changeset", &value).map(Self::Changeset)
         } else if has("annotations") {
-            body("annotations", value).map(Self::Annotations)
+            body("annotations", &value).map(Self::Annotations)
         } else if has("recursive") {
-            body("resourceWatch", value).map(Self::ResourceWatch)
+            body("resourceWatch", &value).map(Self::ResourceWatch)
         } else if has("agents") {
-            body("root", value).map(Self::Root)
+            body("root", &value).map(Self::Root)
         } else {
             Ok(Self::Unknown(value))
         }

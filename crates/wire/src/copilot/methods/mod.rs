@@ -24,8 +24,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::error;
-use crate::ahp::macros::{located, names, records};
+use crate::ahp::macros::{names, records};
 use crate::jsonrpc::ErrorObject;
+use crate::value_reader;
 
 names! {
     /// The requests that a host may answer.
@@ -154,8 +155,7 @@ impl Success {
 /// Reads the params of a request; the error is its response.
 pub fn params<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, ErrorObject> {
     let text = params.map_or("{}", RawValue::get);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|problem| error::invalid_params(method, located(&problem)))
+    value_reader::from_text(text).map_err(|problem| error::invalid_params(method, problem))
 }
 
 #[cfg(test)]
