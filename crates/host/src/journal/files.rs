@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
@@ -23,10 +23,16 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 /// A sync inside a file need not sync the file's length, which takes most of the time. The zeros are cut off when the
 /// segment is closed, or read again.
 const FILL_BYTES: u64 = 2 << 20;
+/// The length of a piece of these zeros. Some file systems handle what was written at once as one page, and look through
+/// all of it for every record that is written there later.
+const FILL_PIECE: usize = 16 << 10;
 /// The largest number of a segment: its file's name has twelve digits.
 const LAST_SEGMENT: u64 = 999_999_999_999;
 /// The longest line. A message of a client is smaller, and so is everything made of it.
 const LINE_BYTES: u64 = 64 << 20;
+/// The largest batch that is written without the thread. It is one copy into the page cache, which takes less than
+/// waking a thread and being woken by it.
+const DIRECT_BYTES: usize = 16 << 10;
 
 /// The reason why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +41,13 @@ pub enum JournalError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// The segments of a journal in a folder. A thread of their own writes them, since writing and syncing block.
+/// The segments of a journal in a folder.
+///
+/// A thread of their own writes and syncs them, since both block. A small batch that need not be synced is written in
+/// place, unless the thread is at work.
 #[derive(Debug)]
 pub struct SegmentFiles {
+    writer: Arc<Mutex<SegmentWriter>>,
     /// `Some` until it is dropped.
     jobs: Option<mpsc::SyncSender<JournalJob>>,
     thread: Option<JoinHandle<()>>,
@@ -52,6 +62,7 @@ pub struct SegmentFiles {
 
 enum JournalJob {
     Append { batch: Vec<u8>, sync: SyncMode, segment: u64, done: oneshot::Sender<io::Result<()>> },
+    FillAhead,
     Remove { segment: u64 },
 }
 
@@ -73,9 +84,12 @@ impl SegmentFiles {
         let number = last + 1;
         // One batch is in progress at a time; further slots keep the sender from waiting.
         let (jobs, inbox) = mpsc::sync_channel(16);
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&inbox));
+        let writer = Arc::new(Mutex::new(writer));
+        let of_thread = writer.clone();
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || run(&of_thread, &inbox));
         let (jobs, thread) = (Some(jobs), Some(thread.map_err(failed)?));
-        Ok((Self { jobs, thread, closed, number, length: 0, previous, last_seq: contents.last_seq() }, contents))
+        let last_seq = contents.last_seq();
+        Ok((Self { writer, jobs, thread, closed, number, length: 0, previous, last_seq }, contents))
     }
 
     /// Reads the journal in a folder and changes nothing.
@@ -179,15 +193,15 @@ fn cut_off(end: SegmentEnd, bytes: u64) -> String {
 #[async_trait]
 impl JournalStorage for SegmentFiles {
     async fn append(&mut self, batch: Vec<u8>, sync: SyncMode, last_seq: u64) -> io::Result<()> {
-        let gone = || io::Error::other("the journal's thread has ended");
         let rotate = self.length >= SEGMENT_BYTES;
         let segment = if rotate { self.number + 1 } else { self.number };
         let batch = if rotate || self.length == 0 { self.with_head(&batch, rotate)? } else { batch };
         let bytes = batch.len() as u64;
-        let (done, written) = oneshot::channel();
-        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(JournalJob::Append { batch, sync, segment, done }).map_err(|_| gone())?;
-        written.await.map_err(|_| gone())??;
+        if rotate || sync == SyncMode::Now || !self.append_directly(&batch)? {
+            let (done, written) = oneshot::channel();
+            self.send(JournalJob::Append { batch, sync, segment, done })?;
+            written.await.map_err(|_| thread_ended())??;
+        }
         if rotate {
             self.closed.push_back((self.number, self.last_seq));
             self.previous = Some(SegmentEnd { number: self.number, bytes: self.length });
@@ -210,12 +224,31 @@ impl JournalStorage for SegmentFiles {
         }
         while let Some((segment, _)) = self.closed.pop_front_if(|(_, last_seq)| *last_seq <= upto) {
             // A segment that stays, because the thread has ended, is read again and does no harm.
-            self.jobs.as_ref().map(|jobs| jobs.send(JournalJob::Remove { segment }).ok());
+            self.send(JournalJob::Remove { segment }).ok();
         }
     }
 }
 
 impl SegmentFiles {
+    fn send(&self, job: JournalJob) -> io::Result<()> {
+        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or_else(thread_ended)
+    }
+
+    /// Writes a batch in place. Returns false if it is too large, or if the thread is at work.
+    fn append_directly(&self, batch: &[u8]) -> io::Result<bool> {
+        if batch.len() > DIRECT_BYTES {
+            return Ok(false);
+        }
+        let Ok(mut writer) = self.writer.try_lock() else { return Ok(false) };
+        writer.append(batch, SyncMode::Later)?;
+        let needs_zeros = writer.needs_zeros();
+        drop(writer);
+        if needs_zeros {
+            self.send(JournalJob::FillAhead)?;
+        }
+        Ok(true)
+    }
+
     /// The first batch of a segment, with the length of the one before it.
     fn with_head(&self, batch: &[u8], rotate: bool) -> io::Result<Vec<u8>> {
         let current = SegmentEnd { number: self.number, bytes: self.length };
@@ -336,7 +369,12 @@ pub(super) fn read_lines(
     }
 }
 
+fn thread_ended() -> io::Error {
+    io::Error::other("the journal's thread has ended")
+}
+
 /// Writes segments.
+#[derive(Debug)]
 struct SegmentWriter {
     folder: PathBuf,
     number: u64,
@@ -386,38 +424,46 @@ impl SegmentWriter {
         }
     }
 
+    fn needs_zeros(&self) -> bool {
+        self.filled < self.length + FILL_BYTES / 2
+    }
+
     /// Fills the segment with zeros in advance, while no batch waits.
     fn fill_ahead(&mut self) -> io::Result<()> {
-        if self.filled < self.length + FILL_BYTES / 2 {
+        if self.needs_zeros() {
             let from = self.filled.max(self.length);
             let until = self.length + FILL_BYTES;
-            self.file.write_all_at(&vec![0; usize::try_from(until - from).unwrap_or(0)], from)?;
+            for offset in (from..until).step_by(FILL_PIECE) {
+                let length = (until - offset).min(FILL_PIECE as u64) as usize;
+                self.file.write_all_at(&[0; FILL_PIECE][..length], offset)?;
+            }
             self.filled = until;
         }
         Ok(())
     }
 
-    fn run(mut self, inbox: &mpsc::Receiver<JournalJob>) {
-        while let Ok(job) = inbox.recv() {
-            match job {
-                JournalJob::Append { batch, sync, segment, done } => {
-                    // The caller may have stopped waiting.
-                    done.send(self.append(&batch, sync, segment)).ok();
-                    // If there is no space for zeros, the next batch reports it.
-                    self.fill_ahead().ok();
-                }
-                JournalJob::Remove { segment } => {
-                    // In another host's folder it would be another host's segment.
-                    if self.must_be_in_place().is_err() {
-                        continue;
-                    }
-                    if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
-                        tracing::warn!(segment, %error, "an unneeded segment of the journal could not be removed");
-                    }
-                }
-            }
+    /// Ends the segment and starts another one.
+    fn rotate(&mut self, segment: u64) -> io::Result<()> {
+        self.must_be_in_place()?;
+        self.file.set_len(self.length)?;
+        self.file.sync_data()?;
+        *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
+        Ok(())
+    }
+
+    /// Removes an earlier segment.
+    fn remove(&self, segment: u64) {
+        // In another host's folder it would be another host's segment.
+        if self.must_be_in_place().is_err() {
+            return;
         }
-        // The zeros do no harm, but are not needed either.
+        if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
+            tracing::warn!(segment, %error, "an unneeded segment of the journal could not be removed");
+        }
+    }
+
+    /// Cuts off the zeros, which do no harm but are not needed either.
+    fn close(&self) {
         self.file.set_len(self.length).ok();
         if self.file.sync_data().is_ok() && self.must_be_in_place().is_ok() {
             self.note_end();
@@ -428,13 +474,7 @@ impl SegmentWriter {
         self.end.note(SegmentEnd { number: self.number, bytes: self.length });
     }
 
-    fn append(&mut self, batch: &[u8], sync: SyncMode, segment: u64) -> io::Result<()> {
-        if segment != self.number {
-            self.must_be_in_place()?;
-            self.file.set_len(self.length)?;
-            self.file.sync_data()?;
-            *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
-        }
+    fn append(&mut self, batch: &[u8], sync: SyncMode) -> io::Result<()> {
         // Confirmed data must be on a disk under a name, after the sync.
         let written = self.write(batch, sync).and_then(|()| self.must_be_in_place());
         if written.is_err() {
@@ -444,9 +484,6 @@ impl SegmentWriter {
             return written;
         }
         self.length += batch.len() as u64;
-        if sync == SyncMode::Now {
-            self.note_end();
-        }
         Ok(())
     }
 
@@ -457,6 +494,37 @@ impl SegmentWriter {
             SyncMode::Later => Ok(()),
         }
     }
+}
+
+/// Carries out the jobs of a journal until its sender is dropped.
+fn run(writer: &Mutex<SegmentWriter>, inbox: &mpsc::Receiver<JournalJob>) {
+    while let Ok(job) = inbox.recv() {
+        let mut writer = lock(writer);
+        match job {
+            JournalJob::Append { batch, sync, segment, done } => {
+                let is_current = segment == writer.number;
+                let begun = if is_current { Ok(()) } else { writer.rotate(segment) };
+                let appended = begun.and_then(|()| writer.append(&batch, sync));
+                let is_synced = sync == SyncMode::Now && appended.is_ok();
+                // The caller may have stopped waiting.
+                done.send(appended).ok();
+                // Nobody has to wait for the note, nor for the zeros.
+                if is_synced {
+                    writer.note_end();
+                }
+                // If there is no space for zeros, the next batch reports it.
+                writer.fill_ahead().ok();
+            }
+            JournalJob::FillAhead => drop(writer.fill_ahead().ok()),
+            JournalJob::Remove { segment } => writer.remove(segment),
+        }
+    }
+    lock(writer).close();
+}
+
+// The length counts only what was written whole, so a poisoned lock still guards valid data.
+fn lock(writer: &Mutex<SegmentWriter>) -> MutexGuard<'_, SegmentWriter> {
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The device and the inode, which identify a file under any name.

@@ -37,14 +37,14 @@ use crate::config::Config;
 use crate::connection::{Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{AppendOutcome, Journal, JournalStart, RecoveredState};
+use crate::journal::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
 use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
 /// The messages that are written to the journal together.
 const BATCH: usize = 256;
-/// The times that other tasks may run before the next batch is taken.
+/// The times that other tasks may run before the next batch is taken, if more than one message is to be expected.
 const YIELDS: usize = 2;
 /// The delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
@@ -176,10 +176,14 @@ impl Sequencer {
             if received == 0 {
                 break;
             }
-            self.step(&mut batch).await;
-            // Tasks that were just answered may send more: they run first, so that one write serves them all.
-            for _ in 0..YIELDS {
-                tokio::task::yield_now().await;
+            let count = batch.len();
+            let synced = self.step(&mut batch).await;
+            // Tasks that were just answered may send more: they run first, so that one write serves them all. For the
+            // stream of a single session it would be in vain.
+            if count > 1 || synced == SyncMode::Now {
+                for _ in 0..YIELDS {
+                    tokio::task::yield_now().await;
+                }
             }
         }
     }

@@ -86,10 +86,13 @@ impl<'a> Plan<'a> {
 
 impl Sequencer {
     /// Writes the events of a batch of messages, then applies them with the positions that the journal gave them.
-    pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
+    /// Says how they were written.
+    pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) -> SyncMode {
         separate(batch);
         let mut outcomes = vec![None; batch.len()];
-        if let Err(error) = self.write(batch, &mut outcomes).await {
+        let written = self.write(batch, &mut outcomes).await;
+        let sync = written.as_ref().map_or(SyncMode::Later, |sync| *sync);
+        if let Err(error) = written {
             let error = JournalWriteError::from(error);
             self.note_failure(&error);
             for publication in std::mem::take(&mut self.held) {
@@ -112,6 +115,7 @@ impl Sequencer {
             let needed = self.unpersisted.values().min().map_or(u64::MAX, |first| first - 1);
             self.journal.release(needed.min(self.replay.complete_above())).await;
         }
+        sync
     }
 
     /// Takes the position of the state with which this host starts.
@@ -127,12 +131,12 @@ impl Sequencer {
     }
 
     /// Writes a batch. Gives the outcome of each message, and publishes what was held.
-    async fn write(&mut self, batch: &mut [ToSequencer], outcomes: &mut [PublicationOutcome]) -> io::Result<()> {
+    async fn write(&mut self, batch: &mut [ToSequencer], outcomes: &mut [PublicationOutcome]) -> io::Result<SyncMode> {
         self.begin().await?;
         self.settle().await?;
         let Plan { entries, sources, sync } = Plan::of(&self.held, batch);
         if entries.is_empty() {
-            return Ok(());
+            return Ok(SyncMode::Later);
         }
         let sync = if self.config.durability == Durability::Power { sync } else { SyncMode::Later };
         let appended = self.journal.append(&entries, sync).await?;
@@ -166,7 +170,7 @@ impl Sequencer {
         } else {
             held.for_each(|(publication, outcome)| self.conclude(publication, outcome));
         }
-        Ok(())
+        Ok(sync)
     }
 
     /// Looks up the outcomes that are unknown, then publishes in order. Nothing later is published before.
