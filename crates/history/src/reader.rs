@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::error::HistoryError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
-use crate::opencode::{self, SharedDatabase};
+use crate::opencode::SharedDatabase;
 use crate::reader_of;
 use crate::tail_index::{ParentLookup, TailIndex};
 
@@ -195,14 +195,6 @@ impl SessionLocation {
             preview: SessionPreview::default(),
             database: None,
         }
-    }
-
-    /// The session for several reads: a database is copied once, now.
-    pub fn with_database_copy(mut self) -> Result<Self, HistoryError> {
-        if self.database.is_none() && opencode::is_database(self.source, &self.path) {
-            self.database = Some(SharedDatabase::copy(&self.path)?);
-        }
-        Ok(self)
     }
 
     /// A session by the name of its file, anywhere: an export, for example.
