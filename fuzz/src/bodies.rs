@@ -172,9 +172,9 @@ fn recovered_from(data: &[u8]) {
     runtime.block_on(async {
         let contents = grove_host::JournalContents::from_bytes(data);
         let stores = grove_host::Env::in_memory().stores;
-        let recovered = grove_host::recover(contents, &stores, &grove_host::Limits::default()).await;
+        let recovered = grove_host::recover(contents, &stores, grove_host::Limits::default().snapshot()).await;
         let recovered = recovered.expect("memory can be read");
-        for session in recovered.state().sessions.values() {
+        for session in recovered.state.sessions.values() {
             serde_json::to_string(&project::session(session)).expect("a session can be shown");
         }
     });

@@ -220,7 +220,7 @@ async fn serve(data: PathBuf) -> Result<()> {
     let config = Config::default();
     let env = Env { stores: Stores::new(Arc::new(LocalFs::new(data.join("sessions")))), ..Env::in_memory() };
     let (journal, contents) = FileJournal::open(&data.join("journal"))?;
-    let recovered = recover(contents, &env.stores, &config.limits).await?;
+    let recovered = recover(contents, &env.stores, config.limits.snapshot()).await?;
     ensure!(recovered.damage.is_empty(), "{:?}", recovered.damage);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -7,7 +7,7 @@
 //!   abilities have default implementations for agents without them.
 //! - [`TurnSink`]: the channel to which a running turn reports events ([`AgentEvent`]) and asks the person. It is
 //!   bounded, so an agent runs no faster than the host can store its output. An agent whose process outlives the host
-//!   marks its reports ([`FrameCursor`]), so that the next host knows which frames are handled.
+//!   marks its reports ([`FrameCursor`](grove_core::FrameCursor)), so that the next host knows which frames are handled.
 //! - [`SpillStore`]: the store for output that is too large for an agent. The caller of [`Agent::open`] supplies it.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.

@@ -12,6 +12,7 @@
 //! - [`validate()`]: takes a [`Command`] of a client, the host or an agent, and returns either the resulting events or a
 //!   [`Rejection`] in words for a person. [`advance`] does both steps on one session.
 //! - [`mirror`]: the events that update a session's catalogue from its chats.
+//! - [`warning`]: the warnings that Grove itself adds to a session and removes again.
 //!
 //! # Limits
 //!
@@ -52,6 +53,7 @@ mod apply;
 mod checkout;
 mod command;
 mod event;
+mod frame_cursor;
 mod ids;
 mod input;
 pub mod mirror;
@@ -62,11 +64,13 @@ mod state;
 mod title;
 mod turn;
 mod validate;
+pub mod warning;
 
 pub use apply::apply;
 pub use checkout::*;
 pub use command::*;
 pub use event::*;
+pub use frame_cursor::*;
 pub use ids::*;
 pub use input::*;
 pub use origin::*;

@@ -12,7 +12,6 @@ use grove_fs::rpc::{Limits, ReconnectingCalls, Remote, RemoteCalls, StorageClien
 use grove_fs::workspace::Todos;
 use grove_fs::workspace::database::DatabaseError;
 use grove_fs::{ClientStore, FsError, Removal, SessionFs};
-use grove_tree::turns::TurnLimit;
 use grove_tree::{LogError, store as logs};
 use grove_work::MAX_PATH_BYTES;
 
@@ -369,7 +368,7 @@ impl Host {
         if file.id() != id {
             return Err(unreadable("session.json", format!("it is that of session {}", file.id())));
         }
-        let had_turns = Box::pin(session_file::with_turns(file, fs.as_ref(), &self.0.config.limits)).await;
+        let had_turns = Box::pin(session_file::with_turns(file, fs.as_ref(), self.0.config.limits.snapshot())).await;
         match had_turns {
             Ok((_, Some(_))) => Err(ResumeError::LostTurns(id.clone())),
             Ok((session, None)) => Ok(session),
@@ -390,8 +389,7 @@ impl Host {
             let file = "events.jsonl".to_owned();
             ResumeError::Unreadable { id: id.clone(), file, reason }
         };
-        let limits = &self.0.config.limits;
-        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        let limit = self.0.config.limits.snapshot();
         let window = session_file::read_turns(fs.as_ref(), id, &main, None, None, limit).await;
         let window = window.map_err(|error| unreadable(error.to_string()))?;
         let path = paths::log(id, &main);
@@ -464,8 +462,7 @@ impl Host {
         };
         job.run().await.map_err(|error: CopyError| from(error.to_string()))?;
         copy_todos(fs.as_ref(), &fork.source, id).await;
-        let limits = &self.0.config.limits;
-        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        let limit = self.0.config.limits.snapshot();
         let window = session_file::read_turns(fs.as_ref(), id, &main, None, None, limit).await;
         let window = window.map_err(|error| from(error.to_string()))?;
         origin.turn = window.turns.last().map(|turn| turn.id.clone());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use grove_core::AgentId;
 use grove_fs::temp_files::TempFilePolicy;
+use grove_tree::turns::TurnLimit;
 use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
@@ -173,6 +174,13 @@ pub struct Limits {
     /// The time for which an idle session without subscribers stays in memory; it may be twice that.
     /// With zero, sessions stay as long as the host runs.
     pub session_idle: Duration,
+}
+
+impl Limits {
+    /// The finished turns of a snapshot, which are also those that a session has when it is loaded.
+    pub fn snapshot(&self) -> TurnLimit {
+        TurnLimit { turns: self.snapshot_turns, bytes: self.snapshot_bytes as u64 }
+    }
 }
 
 impl Default for Limits {

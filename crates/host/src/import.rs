@@ -20,7 +20,7 @@ use grove_tree::{LogError, LogIndex, Role, store as log};
 use grove_work::{FileError, local_path};
 
 use crate::host::{CreateError, Host};
-use crate::sequencer::{EvictedSession, HostStopped, PublishedState};
+use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{read_checkout, scan_workspace};
 use crate::store::session_file::{self, Disposition, LoadError};
 use crate::store::stores::StoreError;
@@ -276,7 +276,9 @@ impl ImportJob {
         let file = match &self.from {
             Some(from) => {
                 self.compare(&staging, &from.stamp).await?;
-                session_file::adopt_staged(fs, &staging, &self.new, seq, from.clone()).await?
+                let folder = self.new.working_directories.first().map(String::as_str);
+                let checkout = read_checkout(folder).await.unwrap_or_default();
+                session_file::adopt_staged(fs, &staging, &self.new, seq, from.clone(), checkout).await?
             }
             None => {
                 let session = self.session_of(&staging, &index).await?;
@@ -285,8 +287,7 @@ impl ImportJob {
         };
         host.make_room(&self.new, fs).await?;
         fs.rename(&staging, &paths::folder(&self.new.id)).await?;
-        let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
-        host.0.sequencer.add_evicted(evicted).await?;
+        host.0.sequencer.add_evicted(file.into_evicted()).await?;
         host.active_sessions_changed().await?;
         let damage = index.damage().into_iter().take(MAX_DAMAGE_ITEMS);
         let damage = damage.map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();

@@ -76,7 +76,7 @@ impl Refusal for TreeError {
             | TreeError::Append(_)
             | TreeError::NotCopied(_)
             | TreeError::Workspace(_)
-            | TreeError::Broken => RefusalKind::Failed,
+            | TreeError::ReaderCrash(_) => RefusalKind::Failed,
         }
     }
 }

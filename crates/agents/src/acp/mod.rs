@@ -20,7 +20,7 @@
 //! # When the host ends
 //!
 //! The agent's process belongs to a shim and works on. Each report names the last frame of the agent that is handled
-//! with it ([`FrameCursor`](crate::FrameCursor)), and a small file in the shim's folder records the prompt that was
+//! with it ([`FrameCursor`](grove_core::FrameCursor)), and a small file in the shim's folder records the prompt that was
 //! sent. The next host attaches to the shim, skips what is stored, and goes on. Commands on the agent's terminals end
 //! with the host; the agent is told that they are gone.
 

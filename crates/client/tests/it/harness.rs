@@ -164,7 +164,7 @@ impl TestHost {
         let stores = Stores::new(Arc::new(sessions.clone()));
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = JournalContents::from_bytes(&journal.0.lock().unwrap());
-        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, config.limits.snapshot()).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host =
             Host::start(env, config, agents, Box::new(RecordJournal::new(journal.clone())), recovered).await.unwrap();

@@ -148,12 +148,12 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     }
     let frame_log = config.frame_log.clone();
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
-    let recovered = recover(contents, &env.stores, &config.limits).await?;
+    let recovered = recover(contents, &env.stores, config.limits.snapshot()).await?;
     for damage in &recovered.damage {
         tracing::warn!("damage found: {damage}");
     }
     damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
-    backends.sweep(&running_chats(recovered.state())).await;
+    backends.sweep(&running_chats(&recovered.state)).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
     host.set_storage_check(folder.check());

@@ -19,7 +19,8 @@ use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::connection::Outgoing;
 use crate::host::CreateSession;
 use crate::sequencer::{ListenScope, PublishedState};
-use crate::session::{THINKING_SETTINGS, WorkspaceAnswer, WorkspaceRequest};
+use crate::session::{WorkspaceAnswer, WorkspaceRequest};
+use crate::store::settings::THINKING_SETTINGS;
 
 /// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;

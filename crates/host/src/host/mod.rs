@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use grove_agents::{Agent, FrameCursor};
+use grove_agents::Agent;
 use grove_core::*;
 use grove_work::Watcher;
 use tokio::sync::watch;
@@ -97,7 +97,7 @@ pub(crate) struct HostInner {
 impl Host {
     /// Starts a host with these agents that keeps nothing on disk.
     pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, HostStopped> {
-        let recovered = RecoveredState::nothing(&config.limits);
+        let recovered = RecoveredState::default();
         Self::start(env, config, agents, Box::new(NoJournal::default()), recovered).await
     }
 

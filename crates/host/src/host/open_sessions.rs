@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use grove_agents::FrameCursor;
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy;
 use tokio::sync::oneshot;
@@ -67,7 +66,7 @@ impl Host {
             |published: &PublishedState| published.evicted.get(id).map(|evicted| evicted.session.store.clone());
         let Some(store) = self.0.sequencer.read(evicted) else { return Ok(()) };
         let loaded = match self.0.env.stores.get(&store) {
-            Ok(fs) => session_file::load(fs.as_ref(), id, &self.0.config.limits).await,
+            Ok(fs) => session_file::load(fs.as_ref(), id, self.0.config.limits.snapshot()).await,
             Err(error) => Err(error.into()),
         };
         match loaded {

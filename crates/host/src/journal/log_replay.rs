@@ -8,8 +8,7 @@ use grove_tree::store;
 use grove_tree::turns::{self, TurnLimit};
 
 use super::restore::RestoreError;
-use crate::config::Limits;
-use crate::session::{ChatLog, entry_id};
+use crate::store::chat_log::{ChatLog, entry_id};
 
 /// Picks entries, and entries of turns, that the journal has from their beginning on.
 pub(super) fn is_told_by<'a>(events: &[&'a Event], chat: &ChatId) -> impl Fn(&str, Option<&TurnId>) -> bool + use<'a> {
@@ -31,10 +30,9 @@ pub(super) async fn inherited(
     fs: &dyn SessionFs,
     path: &str,
     origin: &ChatOrigin,
-    limits: &Limits,
+    limit: TurnLimit,
 ) -> Result<turns::LoggedTurns, RestoreError> {
     let index = store::open_log(fs, path, &mut String::new).await?.index;
-    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let leaf = origin.log.leaf.as_ref().and_then(|leaf| index.find(leaf)).or_else(|| index.leaf());
     Ok(turns::newest_turns_at(fs, path, &index, leaf, limit).await?)
 }

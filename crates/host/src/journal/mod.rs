@@ -16,23 +16,22 @@ mod position;
 mod record;
 mod record_journal;
 mod recover;
+mod replay;
 mod restore;
 
 use std::io;
 
 use async_trait::async_trait;
-use grove_agents::FrameCursor;
-use grove_core::{ChatId, ClientId, Event, SessionId, Timestamp};
+use grove_core::{ChatId, ClientId, Event, FrameCursor, SessionId, Timestamp};
 
 pub use files::{JournalError, SegmentFiles};
 pub(crate) use position::MAX_SEQ;
 pub use position::Position;
-pub(crate) use record::ClientVersion;
+pub(crate) use record::{ActionOrigin, ClientVersion};
 pub use record_journal::{FileJournal, JournalStorage, RecordJournal, SyncMode};
 pub(crate) use recover::lacks_numbers;
 pub use recover::{JournalContents, RecoveredState, recover};
-
-use crate::sequencer::ActionOrigin;
+pub(crate) use replay::{RecoveredReplay, ReplayStep, SessionNames};
 
 /// Writes batches of entries, and gives each entry its position.
 ///

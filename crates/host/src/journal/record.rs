@@ -5,12 +5,21 @@
 
 use std::io;
 
-use grove_agents::FrameCursor;
-use grove_core::{ChatId, ClientId, Event, SessionId};
+use grove_core::{ChatId, ClientId, Event, Extra, FrameCursor, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::MAX_SEQ;
-use crate::sequencer::ActionOrigin;
+
+/// The client's action that caused an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ActionOrigin {
+    pub(crate) client: ClientId,
+    pub(crate) client_seq: u64,
+    /// Unknown members of the client's action, which are echoed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) extra: Option<Extra>,
+}
 
 /// A record, as it is read.
 #[expect(clippy::large_enum_variant, reason = "nearly every record is an event, and none is kept")]

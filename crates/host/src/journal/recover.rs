@@ -1,9 +1,7 @@
 //! Recovery: the state at the last host's end, from the journal and the sessions' folders.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use grove_agents::FrameCursor;
 use grove_core::*;
 use grove_fs::FsError;
 use grove_tree::turns::TurnLimit;
@@ -11,10 +9,9 @@ use grove_tree::turns::TurnLimit;
 use super::files;
 use super::partial_turn::cut_partial_turn;
 use super::record::{ClientVersion, JournalRecord};
+use super::replay::{RecoveredReplay, ReplayStep};
 use super::restore::restore_logs;
-use crate::config::Limits;
-use crate::sequencer::{EvictedSession, Names, ReplayWindow, SequencedEvent};
-use crate::store::session_file::{self, SessionFile};
+use crate::store::session_file::{self, EvictedSession, SessionFile};
 use crate::store::store_scan::{JournaledMove, StoreScan, store_scan};
 use crate::store::stores::Stores;
 use crate::store::{copy, paths};
@@ -160,18 +157,20 @@ pub(crate) fn lacks_numbers<'a>(
 }
 
 /// The state at the journal's end, and the data needed to continue from there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RecoveredState {
-    pub(crate) state: State,
+    /// The state at the journal's end, without evicted sessions.
+    pub state: State,
     /// Evicted sessions, which are only in their folders.
     pub(crate) evicted: HashMap<SessionId, EvictedSession>,
     /// No sequence number up to here is used again.
-    pub(crate) seq: u64,
+    pub seq: u64,
     /// The highest sequence number of an event, or of the state with which a host started.
     pub(crate) last_published: u64,
     /// The first event of each session that is only in the journal.
     pub(crate) unpersisted: HashMap<SessionId, u64>,
-    pub(crate) replay: ReplayWindow,
+    /// The journal's events, for clients that reconnect.
+    pub(crate) replay: RecoveredReplay,
     /// The versions that clients spoke.
     pub(crate) clients: HashMap<ClientId, ClientVersion>,
     /// Evicted sessions with queued messages.
@@ -187,15 +186,15 @@ pub struct RecoveredState {
 /// Combines a journal and the sessions' folders.
 ///
 /// Interrupted moves between two stores are completed or undone.
-pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits) -> Result<RecoveredState, FsError> {
+pub async fn recover(contents: JournalContents, stores: &Stores, limit: TurnLimit) -> Result<RecoveredState, FsError> {
     let moves = contents.moves();
     let mut store_scan = store_scan(stores, &moves).await?;
-    store_scan.rebuild_files(&contents.created(), stores, limits).await;
+    store_scan.rebuild_files(&contents.created(), stores, limit).await;
     let files = std::mem::take(&mut store_scan.files);
-    let (files, short) = restore_logs(&contents, files, stores, limits).await;
+    let (files, short) = restore_logs(&contents, files, stores, limit).await;
     store_scan.damage.extend(short);
     store_scan.damage.extend(lacks_numbers(&contents, &files));
-    let mut recovered = RecoveredState::nothing(limits);
+    let mut recovered = RecoveredState::default();
     // A session that the journal has newer events of is read whole; the others stay evicted.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
     let backends: HashMap<SessionId, StoreName> =
@@ -210,9 +209,8 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
         JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
     };
     let told: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
-    let mut names = HashMap::new();
     for file in files {
-        names.insert(file.id().clone(), file.names());
+        recovered.replay.names.insert(file.id().clone(), file.names());
         recovered.seq = recovered.seq.max(file.seq);
         if let (true, Ok(fs)) = (told.contains(file.id()) && !file.disposed, stores.get(file.backend())) {
             for log in file.expected_logs() {
@@ -221,14 +219,14 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
                 }
             }
         }
-        recovered.take_file(file, &told, stores, limits).await;
+        recovered.take_file(file, &told, stores, limit).await;
     }
     // Released events cannot be replayed.
     let first = contents.found.iter().find_map(|found| match found {
         JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(seq.saturating_sub(1)),
         JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
     });
-    recovered.replay.begin_above(first.unwrap_or(0));
+    recovered.replay.complete_above = first.unwrap_or(0);
     for mut found in contents.found {
         if let JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) = &mut found
             && is_news_of(*seq, event)
@@ -246,13 +244,13 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
                 }
                 continue;
             }
-            recovered.read_inherited(event, stores, limits).await;
+            recovered.read_inherited(event, stores, limit).await;
         }
         match found {
-            JournalItem::JournalRecord(record) => recovered.take(record, &persisted, &mut names),
+            JournalItem::JournalRecord(record) => recovered.take(record, &persisted),
             JournalItem::Damage(what) => {
                 // The rest is used as it is, and nothing earlier is replayed.
-                recovered.replay.forget();
+                recovered.replay.steps.push(ReplayStep::Gap);
                 recovered.damage.push(what);
             }
         }
@@ -269,39 +267,12 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limits: &Limits
     recovered.damage.splice(0..0, store_scan.damage);
     recovered.damage.extend(stores.register().damage().iter().cloned());
     if first.is_none() {
-        recovered.replay.begin_above(recovered.seq);
+        recovered.replay.complete_above = recovered.seq;
     }
     Ok(recovered)
 }
 
 impl RecoveredState {
-    /// The empty state, without a journal.
-    pub fn nothing(limits: &Limits) -> Self {
-        Self {
-            state: State::default(),
-            evicted: HashMap::new(),
-            seq: 0,
-            last_published: 0,
-            unpersisted: HashMap::new(),
-            replay: ReplayWindow::new(limits.replay_actions, limits.replay_bytes, 0),
-            clients: HashMap::new(),
-            waiting: Vec::new(),
-            uncopied: HashSet::new(),
-            marks: HashMap::new(),
-            damage: Vec::new(),
-        }
-    }
-
-    /// The state at the journal's end, without evicted sessions.
-    pub fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// The highest sequence number that may be in use.
-    pub fn seq(&self) -> u64 {
-        self.seq
-    }
-
     /// The sessions with unfinished work.
     pub(crate) fn unfinished(&self) -> Vec<SessionUri> {
         let busy = |chat: &Chat| chat.active.is_some() || chat.steering.is_some() || !chat.queued.is_empty();
@@ -314,7 +285,7 @@ impl RecoveredState {
         loaded.chain(self.waiting.iter().cloned()).collect()
     }
 
-    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, stores: &Stores, limits: &Limits) {
+    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, stores: &Stores, limit: TurnLimit) {
         let id = file.id().clone();
         if file.disposed {
             return;
@@ -323,11 +294,11 @@ impl RecoveredState {
             if file.has_waiting() {
                 self.waiting.push(file.uri().clone());
             }
-            self.evicted.insert(id, EvictedSession { failed: file.failed, session: file.without_turns() });
+            self.evicted.insert(id, file.into_evicted());
             return;
         }
         let loaded = match stores.get(file.backend()) {
-            Ok(fs) => session_file::load_turns(file, fs.as_ref(), limits).await,
+            Ok(fs) => session_file::load_turns(file, fs.as_ref(), limit).await,
             Err(error) => Err(error.into()),
         };
         match loaded {
@@ -353,11 +324,10 @@ impl RecoveredState {
     }
 
     /// Reads the turns that a forked chat starts with: the journal only has their location.
-    async fn read_inherited(&mut self, event: &mut Event, stores: &Stores, limits: &Limits) {
+    async fn read_inherited(&mut self, event: &mut Event, stores: &Stores, limit: TurnLimit) {
         let Change::Chat(session, chat, ChatEvent::TurnsInherited { origin, turns, older }) = &mut event.change else {
             return;
         };
-        let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
         let store = self.state.sessions.get(session).map(|session| session.store.clone()).unwrap_or_default();
         let window = match stores.get(&store) {
             Ok(fs) => copy::inherited(stores, fs.as_ref(), session, chat, origin, limit).await,
@@ -381,26 +351,10 @@ impl RecoveredState {
         Ok(())
     }
 
-    fn take(
-        &mut self,
-        record: JournalRecord,
-        persisted: &HashMap<SessionId, u64>,
-        names: &mut HashMap<SessionId, Arc<Names>>,
-    ) {
+    fn take(&mut self, record: JournalRecord, persisted: &HashMap<SessionId, u64>) {
         match record {
             JournalRecord::Event { seq, origin, event, .. } => {
                 let session = event.change.session().cloned();
-                match &event.change {
-                    Change::Session(id, SessionEvent::Created(new)) => {
-                        names.insert(id.clone(), Arc::new(Names::of(&Session::new(new, event.at))));
-                    }
-                    Change::Session(id, SessionEvent::ChatAdded(row)) => {
-                        if let Some(known) = names.get_mut(id) {
-                            *known = Arc::new(known.with(row));
-                        }
-                    }
-                    _ => {}
-                }
                 let known = session.as_ref().and_then(|id| persisted.get(id)).copied().unwrap_or(0);
                 if seq > known {
                     if self.is_in_log(&event.change) {
@@ -412,10 +366,9 @@ impl RecoveredState {
                         self.unpersisted.entry(id.clone()).or_insert(seq);
                     }
                 }
-                let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
                 self.last_published = self.last_published.max(seq);
-                self.replay.push(Arc::new(SequencedEvent::new(seq, event, origin, names)));
+                self.replay.steps.push(ReplayStep::Event { seq, event, origin });
             }
             JournalRecord::FrameCursor { session, chat, mark, .. } => {
                 self.marks.insert((session, chat), mark);
@@ -424,7 +377,7 @@ impl RecoveredState {
             JournalRecord::Jump { from, to } => {
                 self.seq = self.seq.max(to);
                 self.last_published = self.last_published.max(to);
-                self.replay.skip(from, to);
+                self.replay.steps.push(ReplayStep::Skipped { from, to });
             }
             // Checked when the segments were read.
             JournalRecord::Segment { .. } => {}

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::{FsError, MemoryFs, Removal, SessionFs};
 use grove_tree::restoration::{Trust, beginning, complete, with_header_of};
-use grove_tree::turns::{header_line, parse_turn_end};
+use grove_tree::turns::{TurnLimit, header_line, parse_turn_end};
 use grove_tree::{LogError, Owner, entries};
 use sha2::{Digest, Sha256};
 
 use super::log_replay::{inherited, is_told_by, replay_all, replay_newest};
 use super::recover::JournalContents;
-use crate::config::Limits;
-use crate::session::{ChatLog, ChatLogError};
+use crate::store::chat_log::{ChatLog, ChatLogError};
 use crate::store::copy::{CopyError, CopyJob};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
@@ -69,7 +68,7 @@ pub(super) async fn restore_logs(
     contents: &JournalContents,
     mut files: Vec<SessionFile>,
     stores: &Stores,
-    limits: &Limits,
+    limit: TurnLimit,
 ) -> (Vec<SessionFile>, Vec<String>) {
     let mut damage = Vec::new();
     // A fork is copied from what is restored by then.
@@ -82,7 +81,7 @@ pub(super) async fn restore_logs(
                 Ok(damaged) => {
                     for log in damaged {
                         let restored =
-                            Restoration { contents, stores, limits, fs: &fs, file: &file, log: &log }.run().await;
+                            Restoration { contents, stores, limit, fs: &fs, file: &file, log: &log }.run().await;
                         let Some((words, found)) = in_words(file.id(), &log, restored) else { continue };
                         damage.push(words);
                         if let Some(found) = found {
@@ -160,7 +159,7 @@ struct RestoreOutcome {
 struct Restoration<'a> {
     contents: &'a JournalContents,
     stores: &'a Stores,
-    limits: &'a Limits,
+    limit: TurnLimit,
     fs: &'a Arc<dyn SessionFs>,
     file: &'a SessionFile,
     log: &'a DamagedLog,
@@ -214,7 +213,7 @@ impl Restoration<'_> {
         let path = paths::log(id, chat);
         let scratch: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
         session_file::save(scratch.as_ref(), self.file).await?;
-        let session = session_file::load(scratch.as_ref(), id, self.limits).await?;
+        let session = session_file::load(scratch.as_ref(), id, self.limit).await?;
         let copied = match &self.log.expected.origin {
             None => None,
             Some(origin) => match self.copy_again(origin, &session, found).await {
@@ -236,7 +235,7 @@ impl Restoration<'_> {
             (Some(first), None, None) => replay_all(&events[first..], chat, &mut log, None).await?,
             (Some(first), Some(copied), Some(origin)) => {
                 scratch.write_file(&path, copied).await?;
-                let inherited = inherited(scratch.as_ref(), &path, origin, self.limits).await?;
+                let inherited = inherited(scratch.as_ref(), &path, origin, self.limit).await?;
                 replay_all(&events[first..], chat, &mut log, Some(inherited)).await?;
             }
             _ => {
@@ -249,7 +248,7 @@ impl Restoration<'_> {
                 if LogState::of(&base).entries > 0 {
                     scratch.write_file(&path, &base).await?;
                 }
-                let session = session_file::load(scratch.as_ref(), id, self.limits).await?;
+                let session = session_file::load(scratch.as_ref(), id, self.limit).await?;
                 replay_newest(&events, session, chat, &mut log).await?;
             }
         }

@@ -6,20 +6,9 @@ use grove_core::*;
 use grove_wire::ahp::uri;
 use grove_wire::registry::Registry;
 use grove_wire::{ahp, v1};
-use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
-
-/// The client's action that caused an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ActionOrigin {
-    pub(crate) client: ClientId,
-    pub(crate) client_seq: u64,
-    /// Unknown members of the client's action, which are echoed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) extra: Option<Extra>,
-}
+use crate::journal::{ActionOrigin, SessionNames};
 
 /// The names of a session and its chats in the protocols.
 #[derive(Debug)]
@@ -31,6 +20,15 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn of(session: &Session) -> Self {
         Self { uri: session.uri.clone(), ahp: uri::SessionUris::of(session) }
+    }
+
+    /// The names of a session that was recovered.
+    pub(super) fn recovered(id: &SessionId, names: &SessionNames) -> Self {
+        let mut ahp = uri::SessionUris::new(&names.agent, id);
+        for (chat, uri) in &names.chats {
+            ahp.add(chat, uri.as_deref());
+        }
+        Self { uri: names.uri.clone(), ahp }
     }
 
     /// The same names with another chat.
@@ -127,8 +125,7 @@ impl SequencedEvent {
     fn encode_ahp(&self, spelling: uri::Spelling) -> Option<EncodedEvent<&'static str>> {
         let names = self.names.as_deref().map(|names| &names.ahp);
         let origin = self.origin.as_ref();
-        let (kind, frame) =
-            ahp::encode::frame(&self.event, self.seq, origin.map(ActionOrigin::to_ahp), names, spelling)?;
+        let (kind, frame) = ahp::encode::frame(&self.event, self.seq, origin.map(ahp_echo), names, spelling)?;
         Some(EncodedEvent { kind, frame: frame.into() })
     }
 
@@ -139,7 +136,7 @@ impl SequencedEvent {
         let envelope = v1::ActionEnvelope {
             action,
             server_seq: self.seq,
-            origin: self.origin.as_ref().map(ActionOrigin::to_v1),
+            origin: self.origin.as_ref().map(v1_origin),
             rejection_reason: None,
         };
         match v1::encode::action_frame(&envelope) {
@@ -171,12 +168,12 @@ fn written_length(event: &Event) -> usize {
     count.0
 }
 
-impl ActionOrigin {
-    pub(crate) fn to_v1(&self) -> v1::Origin {
-        v1::Origin { client_id: self.client.to_string(), client_seq: self.client_seq }
-    }
+/// The origin of an event, as version 1 echoes it.
+pub(crate) fn v1_origin(origin: &ActionOrigin) -> v1::Origin {
+    v1::Origin { client_id: origin.client.to_string(), client_seq: origin.client_seq }
+}
 
-    pub(crate) fn to_ahp(&self) -> ahp::encode::Echo<'_> {
-        ahp::encode::Echo { client: &self.client, client_seq: self.client_seq, extra: self.extra.as_ref() }
-    }
+/// The origin of an event, as AHP echoes it.
+pub(crate) fn ahp_echo(origin: &ActionOrigin) -> ahp::encode::Echo<'_> {
+    ahp::encode::Echo { client: &origin.client, client_seq: origin.client_seq, extra: origin.extra.as_ref() }
 }

@@ -2,7 +2,7 @@
 
 use grove_core::*;
 
-use super::{EvictedSession, Resource, Sequencer, UnusedCheck};
+use super::{Resource, Sequencer, UnusedCheck};
 use crate::store::session_file;
 
 impl Sequencer {
@@ -24,9 +24,8 @@ impl Sequencer {
             return;
         }
         let Some(file) = session_file::SessionFile::at_rest(session) else { return };
-        let evicted = EvictedSession { failed: file.failed, session: file.without_turns() };
         published.state.sessions.remove(id);
-        published.evicted.insert(id.clone(), evicted);
+        published.evicted.insert(id.clone(), file.into_evicted());
         self.names.remove(id);
     }
 

@@ -10,10 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::state::SharedState;
 use super::{
-    Attach, ClientRecord, ConnectionId, DirectReply, EvictedSession, JournalWriteError, Listen, ListenScope,
-    Publication, PublishedState, ReplySink, SequencedEvent, Subscribe, ToSequencer,
+    Attach, ClientRecord, ConnectionId, DirectReply, JournalWriteError, Listen, ListenScope, Publication,
+    PublishedState, ReplySink, SequencedEvent, Subscribe, ToSequencer,
 };
 use crate::connection::Encode;
+use crate::store::session_file::EvictedSession;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]

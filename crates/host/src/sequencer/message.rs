@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use grove_agents::FrameCursor;
 use grove_core::*;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{ActionOrigin, ConnectionId, EvictedSession, PublishedState, Resource, SequencedEvent};
+use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
 use crate::connection::{DisconnectReason, Encode, Queue};
 use crate::dialect::Dialect;
+use crate::journal::ActionOrigin;
+use crate::store::session_file::EvictedSession;
 
 /// Events that happened together.
 pub(crate) struct Publication {

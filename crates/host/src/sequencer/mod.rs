@@ -24,13 +24,13 @@ use std::time::Duration;
 use grove_core::*;
 use tokio::sync::mpsc;
 
-pub(crate) use event::{ActionOrigin, Names, Resource, SequencedEvent};
+pub(crate) use event::{Names, Resource, SequencedEvent, ahp_echo, v1_origin};
 pub use handle::HostStopped;
 pub(crate) use handle::SequencerHandle;
 pub use message::JournalWriteError;
 pub(crate) use message::*;
-pub(crate) use replay::ReplayWindow;
-pub(crate) use state::{EvictedSession, PublishedState};
+use replay::ReplayWindow;
+pub(crate) use state::PublishedState;
 pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
@@ -119,6 +119,7 @@ impl Sequencer {
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
         let RecoveredState { state, evicted, seq, last_published, unpersisted, replay, clients, .. } = recovered;
+        let replay = ReplayWindow::recovered(replay, &config.limits);
         let clients: Vec<_> = clients.into_iter().collect();
         let start = JournalStart { used: seq, last_published, now: clock.now(), clients: clients.clone() };
         let known = |(id, journal_version)| {

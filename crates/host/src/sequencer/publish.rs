@@ -6,12 +6,10 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_wire::v1;
 
-use super::{
-    ActionOrigin, DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer,
-};
+use super::{DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer};
 use crate::connection::{DisconnectReason, EventFrames, Outgoing};
 use crate::dialect::Dialect;
-use crate::journal::Position;
+use crate::journal::{ActionOrigin, Position};
 
 impl Sequencer {
     /// Publishes events. The first one has this position, the others have the following ones.

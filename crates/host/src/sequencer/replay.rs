@@ -1,10 +1,13 @@
 //! The newest events, for reconnecting clients.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::event::SequencedEvent;
-use crate::journal::Position;
+use grove_core::{Change, Session, SessionEvent, SessionId};
+
+use super::event::{Names, SequencedEvent};
+use crate::config::Limits;
+use crate::journal::{Position, RecoveredReplay, ReplayStep};
 
 /// A window of the newest events, bounded by count and bytes.
 #[derive(Debug)]
@@ -26,6 +29,35 @@ impl ReplayWindow {
     pub(crate) fn new(max_events: usize, max_bytes: usize, from: u64) -> Self {
         let (events, skipped) = (VecDeque::new(), VecDeque::new());
         Self { max_events, max_bytes, events, bytes: 0, complete_above: from, gap: false, skipped }
+    }
+
+    /// The window that an earlier host had, as far as the journal has its events.
+    pub(crate) fn recovered(replay: RecoveredReplay, limits: &Limits) -> Self {
+        let mut window = Self::new(limits.replay_actions, limits.replay_bytes, replay.complete_above);
+        let known = replay.names.iter().map(|(id, names)| (id.clone(), Arc::new(Names::recovered(id, names))));
+        let mut names: HashMap<SessionId, Arc<Names>> = known.collect();
+        for step in replay.steps {
+            match step {
+                ReplayStep::Event { seq, event, origin } => {
+                    match &event.change {
+                        Change::Session(id, SessionEvent::Created(new)) => {
+                            names.insert(id.clone(), Arc::new(Names::of(&Session::new(new, event.at))));
+                        }
+                        Change::Session(id, SessionEvent::ChatAdded(row)) => {
+                            if let Some(known) = names.get_mut(id) {
+                                *known = Arc::new(known.with(row));
+                            }
+                        }
+                        _ => {}
+                    }
+                    let names = event.change.session().and_then(|id| names.get(id)).cloned();
+                    window.push(Arc::new(SequencedEvent::new(seq, event, origin, names)));
+                }
+                ReplayStep::Skipped { from, to } => window.skip(from, to),
+                ReplayStep::Gap => window.forget(),
+            }
+        }
+        window
     }
 
     /// Notes that no sequence number above `from` and below `to` is ever used.
@@ -65,11 +97,6 @@ impl ReplayWindow {
     /// Everything above this sequence number is here.
     pub(crate) fn complete_above(&self) -> u64 {
         self.complete_above
-    }
-
-    /// Sets the number above which everything will be here, while the window is empty.
-    pub(crate) fn begin_above(&mut self, seq: u64) {
-        self.complete_above = seq;
     }
 
     /// Drops all events, since some between them and the next ones are missing.

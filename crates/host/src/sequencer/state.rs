@@ -9,6 +9,7 @@ use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
 use crate::dialect::Dialect;
+use crate::store::session_file::EvictedSession;
 
 /// The published state and the known clients, for readers outside the sequencer.
 ///
@@ -69,15 +70,6 @@ pub(crate) struct PublishedState {
     /// Sessions that are listed and not loaded.
     pub(crate) evicted: HashMap<SessionId, EvictedSession>,
     pub(crate) seq: u64,
-}
-
-/// A session that is only in its folder: its row in lists.
-#[derive(Debug)]
-pub(crate) struct EvictedSession {
-    /// The session without its turns.
-    pub(crate) session: Session,
-    /// Says whether its last turn ended in error.
-    pub(crate) failed: bool,
 }
 
 impl PublishedState {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::{
     JournalScope, JournalWriteError, Publication, PublishedState, Sequencer, SequencerHandle, WriteFailurePolicy,
 };
-use crate::config::{Config, Limits};
+use crate::config::Config;
 use crate::env::SystemClock;
 use crate::journal::{
     AppendOutcome, Journal, JournalEntry, JournalStart, PendingEntry, Position, RecoveredState, SyncMode,
@@ -119,7 +119,7 @@ fn publication(session: &str) -> Publication {
 async fn publish_three(journal: &ChosenOutcomes, fate: Fate) -> (SequencerHandle, [Done; 3]) {
     journal.0.lock().unwrap().fates.insert("b".into(), fate);
     let config = Arc::new(Config::default());
-    let recovered = RecoveredState::nothing(&Limits::default());
+    let recovered = RecoveredState::default();
     let (sequencer, handle) =
         Sequencer::start(config, Arc::new(SystemClock), Box::new(journal.clone()), recovered).await;
     let mut done = Vec::new();

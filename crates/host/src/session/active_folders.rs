@@ -6,10 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use grove_core::{Session, SessionId};
-
-/// The end of a warning about a shared folder, which identifies it among others.
-const ENDS_WITH: &str = "their changes may collide";
+use grove_core::{Session, SessionId, warning};
 
 /// The sessions with a running turn, and their folders.
 #[derive(Debug, Default)]
@@ -19,11 +16,6 @@ pub(crate) struct ActiveFolders(Mutex<HashMap<SessionId, FolderUser>>);
 struct FolderUser {
     title: String,
     folders: Vec<String>,
-}
-
-/// Says whether a warning is about a shared folder. It holds only as long as both sessions run.
-pub(crate) fn is_collision(warning: &str) -> bool {
-    warning.ends_with(ENDS_WITH)
 }
 
 impl ActiveFolders {
@@ -56,7 +48,7 @@ impl ActiveFolders {
         let workers = self.workers();
         let Some(own) = workers.get(session) else { return Vec::new() };
         let others = workers.iter().filter(|(other, _)| *other != session);
-        let mut warnings: Vec<String> = others.filter_map(|(_, other)| warning(own, other)).collect();
+        let mut warnings: Vec<String> = others.filter_map(|(_, other)| collision(own, other)).collect();
         warnings.sort_unstable();
         warnings.dedup();
         warnings
@@ -72,14 +64,14 @@ fn shared<'a>(one: &FolderUser, other: &'a FolderUser) -> Option<&'a str> {
     other.folders.iter().find(|folder| one.folders.contains(folder)).map(String::as_str)
 }
 
-fn warning(own: &FolderUser, other: &FolderUser) -> Option<String> {
+fn collision(own: &FolderUser, other: &FolderUser) -> Option<String> {
     let folder = shared(own, other)?;
     let folder = grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.display().to_string());
     let who = match other.title.as_str() {
         "" | Session::UNTITLED => "another session".to_owned(),
         title => format!("“{title}”"),
     };
-    Some(format!("{who} is running in {folder}, too: {ENDS_WITH}"))
+    Some(warning::shared_folder(&who, &folder))
 }
 
 #[cfg(test)]
@@ -114,7 +106,7 @@ mod tests {
         assert_eq!(places.enter(&b), std::slice::from_ref(&a.id));
         assert_eq!(places.collisions(&b.id), ["“Fix the tests” is running in /x y, too: their changes may collide"]);
         assert_eq!(places.collisions(&a.id), ["another session is running in /x y, too: their changes may collide"]);
-        assert!(places.collisions(&b.id).iter().all(|words| is_collision(words) && !words.contains(":/")));
+        assert!(places.collisions(&b.id).iter().all(|words| warning::is_shared_folder(words) && !words.contains(":/")));
         assert_eq!(places.leave(&a.id), std::slice::from_ref(&b.id));
         assert_eq!(places.collisions(&b.id), Vec::<String>::new(), "the other one is done");
         assert_eq!(places.leave(&a.id), []);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use grove_agents::{AgentError, AgentSession, FrameCursor, TurnSurvival};
+use grove_agents::{AgentError, AgentSession, TurnSurvival};
 use grove_core::*;
 
 use super::agents::{self, AgentContext, ChatAgents, is_being_created};

@@ -124,7 +124,7 @@ impl SessionTask {
             Err(error) => return Ok(Err(error)),
         }
         let mut details = self.tip.details.clone();
-        let words = moved_message(&to);
+        let words = warning::moved(&to);
         if !details.warnings.contains(&words) {
             details.warnings.push(words);
         }
@@ -144,10 +144,4 @@ impl SessionTask {
         self.save_folder().await;
         Ok(Ok(()))
     }
-}
-
-/// The message for users who find a session that has moved.
-pub(crate) fn moved_message(to: &RemoteSession) -> String {
-    let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
-    format!("this session was moved to {}{at}: go on with it there", to.host)
 }

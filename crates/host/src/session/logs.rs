@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::SessionFs;
 
-use super::log::{ChatLog, ChatLogError};
+use crate::store::chat_log::{ChatLog, ChatLogError};
 use crate::store::session_file::LogExtents;
 
 /// The logs of a session's chats, in the session's store. One is opened when it is first needed.

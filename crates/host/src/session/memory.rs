@@ -35,9 +35,10 @@ impl ConversationHistory for LogMemory {
         let Some(seen) = seen.map_err(|error| AgentError::ConversationHistory(error.to_string()))? else {
             return Ok(None);
         };
-        let told =
-            seen.with(move |index, source| Ok(conversation::transcript_at(index, source, index.leaf(), most)?)).await;
-        told.map_err(|error| AgentError::ConversationHistory(error.to_string()))
+        let transcript =
+            seen.with(move |index, source| conversation::transcript_at(index, source, index.leaf(), most)).await;
+        let transcript = transcript.map_err(|crash| AgentError::ConversationHistory(crash.to_string()))?;
+        transcript.map_err(|error| AgentError::ConversationHistory(error.to_string()))
     }
 }
 

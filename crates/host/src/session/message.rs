@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use grove_agents::{AgentError, AgentSession, FrameCursor};
+use grove_agents::{AgentError, AgentSession};
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy as TempFate;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -11,7 +11,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::active_folders::ActiveFolders;
 use super::forks::ForkedChat;
 use super::handover::{HandoverAnswer, HandoverRequest};
-use super::log::LogSnapshot;
 use super::migration::{MigrateError, MigrateOutcome};
 use super::outbox::{ActionRefusal, CommandError};
 use super::persistence::StorageClientPresence;
@@ -22,7 +21,9 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Hooks;
 use crate::host::HostInner;
-use crate::sequencer::{ActionOrigin, DirectReply, SequencerHandle};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{DirectReply, SequencerHandle};
+use crate::store::chat_log::LogSnapshot;
 use crate::store::copies::ActiveCopies;
 
 /// A message to a session's task.

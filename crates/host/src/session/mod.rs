@@ -22,7 +22,6 @@ mod end;
 mod eviction;
 mod forks;
 mod handover;
-mod log;
 mod logs;
 mod memory;
 mod message;
@@ -31,7 +30,6 @@ mod outbox;
 mod pastes;
 mod persistence;
 mod reports;
-mod settings;
 pub(crate) mod spills;
 mod tree;
 mod workspace;
@@ -56,11 +54,10 @@ use self::workspace::WorkspaceFolder;
 use crate::env::Task;
 use crate::sequencer::{HostStopped, ToSequencer};
 
-pub(crate) use self::active_folders::{ActiveFolders, is_collision};
+pub(crate) use self::active_folders::ActiveFolders;
 pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::forks::{ForkPlan, ForkedChat};
-pub(crate) use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest, moved_message};
-pub(crate) use self::log::{ChatLog, ChatLogError, LogSnapshot, entry_id};
+pub(crate) use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest};
 pub(crate) use self::message::{
     ClientAction, ClientRequest, DispatchOutcome, SessionContext, SessionHandle, SessionStart, ToSession,
 };
@@ -68,7 +65,6 @@ pub(crate) use self::migration::{MigrateError, MigrateOutcome};
 pub(crate) use self::outbox::{ActionRefusal, CommandError};
 pub(crate) use self::pastes::PasteError;
 pub(crate) use self::persistence::StorageClientPresence;
-pub(crate) use self::settings::THINKING_SETTINGS;
 pub(crate) use self::tree::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest};
 pub(crate) use self::workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, scan_workspace};
 

@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use grove_agents::FrameCursor;
 use grove_core::*;
 use grove_fs::FsError;
 
-use super::active_folders::is_collision;
 use super::agents::RequestAnswer;
 use super::pastes::PasteError;
 use super::tree::TreeError;
 use super::{SessionTask, ToSession};
 use crate::host::Host;
-use crate::sequencer::{ActionOrigin, HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
 /// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]
@@ -265,7 +264,7 @@ impl SessionTask {
 
     /// Reports the other sessions that run in the session's folders, if they have changed.
     pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
-        let others = self.tip.details.warnings.iter().filter(|words| !is_collision(words));
+        let others = self.tip.details.warnings.iter().filter(|words| !warning::is_shared_folder(words));
         let warnings: Vec<String> =
             others.cloned().chain(self.session_context.active_folders.collisions(&self.tip.id)).collect();
         if self.tip.details.warnings != warnings {

@@ -8,9 +8,6 @@ mod operation;
 mod summarize;
 mod turns;
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use grove_agents::AgentError;
 use grove_core::*;
 use grove_fs::FsError;
@@ -18,17 +15,14 @@ use grove_fs::workspace::WorkspaceError;
 use grove_tree::navigate::{BranchPointError, Prefill};
 use grove_tree::tree_edit::{self, NewEntry, TreeEdit, TreeEditError};
 use grove_tree::turns::TurnLimit;
-use grove_tree::{
-    AppendError, Cursor, EntryNo, LogError, LogIndex, LogSource, NewLogError, RowFilter, RowPage, RowsError,
-    RowsRequest, store,
-};
+use grove_tree::{AppendError, Cursor, LogError, LogIndex, NewLogError, RowFilter, RowPage, RowsError, RowsRequest};
 use serde_json::value::RawValue;
 
 use super::forks::ForkPlan;
-use super::log::{ChatLogError, LogSnapshot};
 use super::{CommandError, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
+use crate::store::chat_log::{ChatLogError, LogReaderCrash, LogSnapshot};
 pub(super) use operation::TreeOperations;
 pub(crate) use operation::TreeOutcome;
 use summarize::{CompactionOutcome, MergeOutcome};
@@ -174,8 +168,8 @@ pub(crate) enum TreeError {
     NotCopied(String),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("the log could not be read: its reader crashed")]
-    Broken,
+    #[error(transparent)]
+    ReaderCrash(#[from] LogReaderCrash),
 }
 
 impl SessionTask {
@@ -198,9 +192,12 @@ impl SessionTask {
                 Some(seen) => {
                     let page = seen.with(move |index, source| {
                         let request = RowsRequest { filter, search: &search, leaf: index.leaf(), after, limit };
-                        Ok(grove_tree::rows(index, source, &request)?)
+                        grove_tree::rows(index, source, &request)
                     });
-                    page.await.map(TreeAnswer::Rows)
+                    match page.await {
+                        Ok(page) => page.map(TreeAnswer::Rows).map_err(TreeError::from),
+                        Err(crash) => Err(crash.into()),
+                    }
                 }
             },
             TreeRequest::Entries { after, limit } => entries(seen, after, limit).await.map(TreeAnswer::Entries),
@@ -264,8 +261,7 @@ impl SessionTask {
 
     /// The number of turns that clients are shown at once.
     pub(super) fn window(&self) -> TurnLimit {
-        let limits = &self.session_context.config.limits;
-        TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 }
+        self.session_context.config.limits.snapshot()
     }
 
     /// Adds a plan's line to the entries to be written, if it fits the log.
@@ -330,46 +326,6 @@ async fn entries(seen: Option<LogSnapshot>, after: usize, limit: usize) -> Resul
     Ok(Entries { lines, next, more: next < seen.index.len(), leaf: leaf_of(&seen.index) })
 }
 
-/// A line as it is; invalid UTF-8 is replaced.
-fn raw(line: &[u8]) -> Option<Box<RawValue>> {
-    RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok()
-}
-
 fn leaf_of(index: &LogIndex) -> Option<String> {
     index.leaf().map(|leaf| index.id(leaf).into_owned())
-}
-
-impl LogSnapshot {
-    /// Reads the log on a thread where waiting for its bytes holds up nobody.
-    pub(crate) async fn with<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&LogIndex, &LogBytes) -> Result<T, TreeError> + Send + 'static,
-    ) -> Result<T, TreeError> {
-        let index = self.index.clone();
-        let bytes =
-            LogBytes { fs: self.fs.clone(), path: self.path.clone(), runtime: tokio::runtime::Handle::current() };
-        let looked = tokio::task::spawn_blocking(move || look(&index, &bytes)).await;
-        looked.unwrap_or(Err(TreeError::Broken))
-    }
-}
-
-impl LogSnapshot {
-    /// The lines of entries.
-    pub(crate) async fn lines(&self, entries: &[EntryNo]) -> Result<Vec<Box<RawValue>>, TreeError> {
-        let lines = store::read_lines(self.fs.as_ref(), &self.path, &self.index, entries).await?;
-        Ok(lines.iter().filter_map(|line| raw(line)).collect())
-    }
-}
-
-/// A log's bytes, read on demand.
-pub(crate) struct LogBytes {
-    fs: Arc<dyn grove_fs::SessionFs>,
-    path: String,
-    runtime: tokio::runtime::Handle,
-}
-
-impl LogSource for LogBytes {
-    fn read(&self, offset: u64, length: usize) -> Result<Cow<'_, [u8]>, FsError> {
-        self.runtime.block_on(self.fs.read_range(&self.path, offset, length)).map(Cow::Owned)
-    }
 }

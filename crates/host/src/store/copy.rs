@@ -13,14 +13,15 @@ use grove_fs::{FsError, Removal, SessionFs};
 use grove_tree::entries::Stamp;
 use grove_tree::turns::{self, LoggedTurns, TurnLimit};
 use grove_tree::{
-    EntryNo, LogChunk, LogError, LogIndex, NewHeader, NewLog, Role, branch_log, empty_log, fork_index, fork_log, store,
+    EntryNo, LogChunk, LogError, LogIndex, NewHeader, NewLog, NewLogError, Role, branch_log, empty_log, fork_index,
+    fork_log, store,
 };
 
+use super::chat_log::{LogReaderCrash, LogSnapshot};
 use super::checkpoints::{self, LoggedCheckpoints};
 use super::session_file::LoadError;
 use super::stores::Stores;
 use super::{artifacts, content, info, pastes, paths, remove_if_present};
-use crate::session::{LogSnapshot, TreeError};
 
 /// The size of one write.
 const CHUNK: usize = 256 << 10;
@@ -51,7 +52,9 @@ pub(crate) enum CopyError {
     #[error(transparent)]
     Log(#[from] LogError),
     #[error(transparent)]
-    Tree(#[from] TreeError),
+    NewLog(#[from] NewLogError),
+    #[error(transparent)]
+    ReaderCrash(#[from] LogReaderCrash),
 }
 
 /// A log as it will be.
@@ -216,9 +219,9 @@ impl CopyJob {
                 made += 1;
                 format!("{:08x}", made.wrapping_mul(0x9e37_79b9) ^ u32::try_from(index.len()).unwrap_or(0))
             };
-            Ok(branch_log(index, source, &leaf, &header, &mut new_id)?)
+            branch_log(index, source, &leaf, &header, &mut new_id)
         });
-        Ok(LogCopyPlan { log: log.await?, index: None, cut_from: Some(index), named, references })
+        Ok(LogCopyPlan { log: log.await??, index: None, cut_from: Some(index), named, references })
     }
 
     /// Writes the log, followed by the entries about the fork.

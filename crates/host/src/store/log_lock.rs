@@ -3,7 +3,7 @@
 //! Appending to, repairing and replacing a log take several steps, and so does reading it: the first read gives the
 //! position of the rest. Readers and writers hold the lock of the log's key meanwhile. Only a session's task writes to
 //! its logs, so between writers the lock changes nothing; it keeps a reader from a log whose torn end is being cut off,
-//! or whose older form is being replaced. An index that is held ([`crate::session::LogSnapshot`]) needs no lock: the
+//! or whose older form is being replaced. An index that is held ([`super::chat_log::LogSnapshot`]) needs no lock: the
 //! bytes behind it are only appended to.
 //!
 //! A key names one file of one store, for every user, so one set of locks serves all hosts of a process; two stores

@@ -1,6 +1,7 @@
 //! The files of a session's folder, and the stores of these folders.
 
 pub(crate) mod artifacts;
+pub(crate) mod chat_log;
 pub(crate) mod checkpoints;
 pub(crate) mod content;
 pub(crate) mod copies;
@@ -11,6 +12,7 @@ pub(crate) mod pastes;
 pub mod paths;
 pub(crate) mod register;
 pub(crate) mod session_file;
+pub(crate) mod settings;
 pub(crate) mod store_move;
 pub(crate) mod store_scan;
 pub(crate) mod stores;

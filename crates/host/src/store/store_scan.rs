@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use grove_core::{ChatId, Session, SessionId, SessionUri, StoreName, Timestamp};
 use grove_fs::{FsError, SessionFs, copy};
+use grove_tree::turns::TurnLimit;
 
 use super::paths;
 use super::session_file::{self, LoadError, SessionFile};
 use super::store_move::{self, Move};
 use super::stores::{StoreLifetime, Stores, check_reachable};
-use crate::config::Limits;
 use crate::journal::MAX_SEQ;
 
 /// The last move of a session in the journal.
@@ -167,7 +167,7 @@ impl StoreScan {
         &mut self,
         created: &HashMap<SessionId, Timestamp>,
         stores: &Stores,
-        limits: &Limits,
+        limit: TurnLimit,
     ) {
         for (store, id) in std::mem::take(&mut self.unnamed) {
             let is_known = created.contains_key(&id) || self.files.iter().any(|file| *file.id() == id);
@@ -177,7 +177,7 @@ impl StoreScan {
             if is_known || self.is_left_out(&id) || !is_session || !fs.exists(&log).await.unwrap_or(false) {
                 continue;
             }
-            match session_file::rebuild(fs.as_ref(), &id, &store, limits).await {
+            match session_file::rebuild(fs.as_ref(), &id, &store, limit).await {
                 Ok(file) => {
                     self.damage.push(format!(
                         "session {id}: session.json is missing, and the journal knows nothing of the session: its \

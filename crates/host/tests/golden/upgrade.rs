@@ -199,7 +199,7 @@ async fn folders_of_an_older_version_are_whole_on_a_disk() {
         let journal = data.join("journal");
         assert_eq!(verify_all(&journal, &[local, other]).await, [""; 0], "{scenario}");
         let (_journal, contents) = FileJournal::open(&journal).unwrap();
-        let recovered = recover(contents, &stores, &config().limits).await.unwrap();
+        let recovered = recover(contents, &stores, config().limits.snapshot()).await.unwrap();
         assert_eq!(recovered.damage, [""; 0], "{scenario}");
     }
 }

@@ -132,7 +132,7 @@ impl World {
         let env =
             Env { clock: self.clock.clone(), random: self.random.clone(), spawn: Arc::new(tasks.clone()), stores };
         let contents = JournalContents::from_bytes(&self.journal.begin_next());
-        let recovered = recover(contents, &env.stores, &config().limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, config().limits.snapshot()).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
         let host = Host::start(env, config(), agents(), Box::new(RecordJournal::new(self.journal.clone())), recovered)
             .await

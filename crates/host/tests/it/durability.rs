@@ -260,7 +260,7 @@ async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are
 
 /// The state according to a journal alone.
 async fn recovered_from(bytes: &[u8]) -> RecoveredState {
-    recover(JournalContents::from_bytes(bytes), &Env::in_memory().stores, &Limits::default()).await.unwrap()
+    recover(JournalContents::from_bytes(bytes), &Env::in_memory().stores, Limits::default().snapshot()).await.unwrap()
 }
 
 /// The journal's part of the log law.
@@ -278,7 +278,7 @@ async fn a_journal_cut_at_any_byte_gives_the_state_at_its_last_whole_record() {
         )
         .await;
     let bytes = host.journal.bytes.lock().unwrap().clone();
-    let mut whole = RecoveredState::nothing(&Limits::default());
+    let mut whole = RecoveredState::default();
     let mut last_whole = 0;
     for cut in 0..=bytes.len() {
         if cut > 0 && bytes[cut - 1] == b'\n' {
@@ -287,10 +287,10 @@ async fn a_journal_cut_at_any_byte_gives_the_state_at_its_last_whole_record() {
         }
         let recovered = recovered_from(&bytes[..cut]).await;
         assert_eq!(recovered.damage, Vec::<String>::new(), "a torn end is no damage");
-        assert_eq!(recovered.state(), whole.state(), "cut at {cut}, last whole record ends at {last_whole}");
-        assert_eq!(recovered.seq(), whole.seq());
+        assert_eq!(recovered.state, whole.state, "cut at {cut}, last whole record ends at {last_whole}");
+        assert_eq!(recovered.seq, whole.seq);
     }
-    assert_eq!(whole.state().sessions.len(), 1);
+    assert_eq!(whole.state.sessions.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,7 +306,7 @@ async fn damage_in_the_middle_is_reported_and_the_rest_is_taken() {
     let recovered = recovered_from(&bytes).await;
     assert_eq!(recovered.damage.len(), 1, "{:?}", recovered.damage);
     assert!(recovered.damage[0].contains("line"), "{:?}", recovered.damage);
-    assert_eq!(recovered.state().sessions.len(), 1);
+    assert_eq!(recovered.state.sessions.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,7 +113,7 @@ impl TestHost {
         let stores = stores.with_register(known);
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
-        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, config.limits.snapshot()).await.unwrap();
         let damage = recovered.damage.clone();
         let host = Host::start(env, config, agents.clone(), Box::new(RecordJournal::new(journal.clone())), recovered)
             .await
@@ -210,7 +210,7 @@ impl StoreHost {
         let stores = Stores::new(sessions.clone());
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = JournalContents::from_bytes(&journal.bytes.lock().unwrap());
-        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, config.limits.snapshot()).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host =
             Host::start(env, config, agents, Box::new(RecordJournal::new(journal.clone())), recovered).await.unwrap();

@@ -334,7 +334,7 @@ async fn what_has_the_id_of_a_session_in_its_new_store_is_set_aside() {
 async fn host_on(stores: Stores, journal: &[u8]) -> (Host, Vec<String>) {
     let env = Env { stores, ..Env::in_memory() };
     let recovered =
-        recover(JournalContents::from_bytes(journal), &env.stores, &Config::default().limits).await.unwrap();
+        recover(JournalContents::from_bytes(journal), &env.stores, Config::default().limits.snapshot()).await.unwrap();
     let damage = recovered.damage.clone();
     let host =
         Host::start(env, Config::default(), vec![Arc::new(ScriptedAgent)], Box::new(NoJournal::default()), recovered);
@@ -401,9 +401,9 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     // A host with a short replay releases everything it can, and not this.
     let limits = Limits { replay_actions: 1, ..Limits::default() };
     let kept = MemoryJournal { bytes: Arc::new(Mutex::new(journal)), ..MemoryJournal::default() };
-    let recovered = recover(JournalContents::from_bytes(&kept.bytes.lock().unwrap()), &stores, &limits);
+    let recovered = recover(JournalContents::from_bytes(&kept.bytes.lock().unwrap()), &stores, limits.snapshot());
     let recovered = recovered.await.unwrap();
-    assert!(recovered.state().sessions.is_empty());
+    assert!(recovered.state.sessions.is_empty());
     let env = Env { stores, ..Env::in_memory() };
     let config = Config { limits, ..Config::default() };
     let later =
@@ -419,8 +419,10 @@ async fn what_the_journal_has_of_a_session_out_of_reach_is_there_when_its_store_
     let journal = kept.bytes.lock().unwrap().clone();
     let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), Arc::new(host.other.clone()));
     let recovered =
-        recover(JournalContents::from_bytes(&journal), &stores.unwrap(), &Config::default().limits).await.unwrap();
-    let session = &recovered.state().sessions[&"s".into()];
+        recover(JournalContents::from_bytes(&journal), &stores.unwrap(), Config::default().limits.snapshot())
+            .await
+            .unwrap();
+    let session = &recovered.state.sessions[&"s".into()];
     assert_eq!((session.store.as_str(), session.chats[0].active.is_some()), ("other", true));
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::FrameCursor;
+use grove_core::FrameCursor;
 
 /// The progress of one process's frames.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grove_core::{Extra, TurnId};
+use grove_core::{Extra, FrameCursor, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::chat::{AcpChat, ONE_SHOT_CHAT, one_shot_session};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_core::{ToolCallId, TurnId};
+use grove_core::{FrameCursor, ToolCallId, TurnId};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 

@@ -6,11 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_core::TurnId;
+use grove_core::{FrameCursor, TurnId};
 use serde::{Deserialize, Serialize};
 
 use super::choices::ReportedSettings;
-use crate::agent::FrameCursor;
 
 const FILE: &str = "session.json";
 const BESIDE: &str = "session.json.new";
@@ -21,7 +20,7 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionRecord {
-    /// The id of the process, as in a [`FrameCursor`](crate::FrameCursor).
+    /// The id of the process, as in a [`FrameCursor`].
     pub(super) process: u64,
     pub(super) session: acp::SessionId,
     pub(super) capabilities: acp::AgentCapabilities,

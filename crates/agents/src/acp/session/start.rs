@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grove_core::FrameCursor;
 use grove_shim::{ShimError, ShimOptions, ShimStream};
 use grove_work::Program;
 use tokio::task::JoinHandle;

@@ -13,7 +13,8 @@ use super::sessions::ChannelTarget;
 use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 use crate::history::CONTINUE_FIRST;
-use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{DirectReply, ToSequencer, ahp_echo};
 use crate::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome, ToSession};
 
 /// The largest unknown part of an action that is kept for the echo.
@@ -82,7 +83,7 @@ impl Peer {
                     DispatchOutcome::Refused(refusal) => Some(refusal.to_string()),
                     DispatchOutcome::NoChange => None,
                 };
-                ahp::encode::direct_reply(&channel, &action, seq, Some(origin.to_ahp()), reason).map(Arc::from)
+                ahp::encode::direct_reply(&channel, &action, seq, Some(ahp_echo(&origin)), reason).map(Arc::from)
             }),
             answer: None,
         }

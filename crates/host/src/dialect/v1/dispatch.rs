@@ -13,7 +13,8 @@ use super::{Peer, wanted};
 use crate::dialect::answer::{not_initialized, read_params, stopped};
 use crate::dialect::unnumbered;
 use crate::history::CONTINUE_FIRST;
-use crate::sequencer::{ActionOrigin, DirectReply, ToSequencer};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{DirectReply, ToSequencer, v1_origin};
 use crate::session::{self, ActionRefusal, ClientAction, ClientRequest, ToSession};
 
 impl Peer {
@@ -62,7 +63,7 @@ impl Peer {
             .and_then(|action| v1::decode::command(action).map_err(|error| error.to_string()));
         let connection = self.id;
         let answer = {
-            let origin = origin.to_v1();
+            let origin = v1_origin(&origin);
             move |reply: session::DispatchOutcome| DirectReply {
                 connection,
                 frame: Box::new(move |server_seq| {

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::{Either, abortable, select};
 use grove_agents::{
-    Agent, AgentError, AgentEvent, AgentSession, AgentStart, ChatSink, CloseReason, FrameCursor, OfferedTool,
-    OpenSession, PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
+    Agent, AgentError, AgentEvent, AgentSession, AgentStart, ChatSink, CloseReason, OfferedTool, OpenSession,
+    PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
 };
 use grove_core::*;
 use grove_work::local_path;

@@ -12,7 +12,7 @@ use grove_core::*;
 use tokio::sync::watch;
 
 use crate::env::{Env, Task};
-use crate::session::log::ChatLog;
+use crate::store::chat_log::ChatLog;
 use crate::store::copies::{ActiveCopies, CopyGuard};
 use crate::store::copy::CopyJob;
 

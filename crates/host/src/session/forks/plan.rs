@@ -10,9 +10,9 @@ use grove_tree::turns;
 
 use super::{ForkPlan, ForkedChat};
 use crate::session::SessionTask;
-use crate::session::log::LogSnapshot;
-use crate::session::settings::restored_at;
 use crate::session::tree::TreeError;
+use crate::store::chat_log::LogSnapshot;
+use crate::store::settings::restored_at;
 
 impl SessionTask {
     /// Plans a fork of a chat: everything, or the part before a user message. One before the very first message starts
@@ -41,7 +41,7 @@ impl SessionTask {
             (None, Some(id)) => return Err(TreeEditError::UnknownEntry { id }.into()),
             (Some(seen), Some(target)) => {
                 let until = begun_at(seen, &target).await?;
-                let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
+                let point = seen.with(move |index, source| navigate::branch_point(index, source, &target)).await??;
                 let settings = restored_at(&self.tip, seen.fs.as_ref(), &seen.path, &seen.index, point.leaf).await?;
                 let RestoredSettings { model, values } = settings;
                 if let Some(model) = model {

@@ -19,9 +19,10 @@ use grove_core::*;
 use super::save_job::{SaveError, SaveOutcome, SaveRequest, SaveRequirement};
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SaveStep, SavedParts, StorageClientPresence};
 use crate::env::Task;
-use crate::sequencer::{ActionOrigin, HostStopped, WriteFailurePolicy};
-use crate::session::log::LoggedVerdict;
+use crate::journal::ActionOrigin;
+use crate::sequencer::{HostStopped, WriteFailurePolicy};
 use crate::session::{CommandError, SessionContext};
+use crate::store::chat_log::LoggedVerdict;
 
 /// The delay before a failed save is retried first.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);

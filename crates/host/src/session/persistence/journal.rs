@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use grove_fs::SessionFs;
 
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SavedParts};
-use crate::sequencer::{ActionOrigin, HostStopped, WriteFailurePolicy};
-use crate::session::{ChatLogError, CommandError};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{HostStopped, WriteFailurePolicy};
+use crate::session::CommandError;
+use crate::store::chat_log::ChatLogError;
 use crate::store::session_file::{self, Disposition};
 use crate::store::store_move::Move;
 

@@ -31,7 +31,8 @@ use super::logs::ChatLogs;
 use super::outbox::{CommandError, EndedTurn, Outbox};
 use super::workspace::WorkspaceFolder;
 use super::{SessionContext, SessionTask};
-use crate::sequencer::{ActionOrigin, HostStopped, JournalScope};
+use crate::journal::ActionOrigin;
+use crate::sequencer::{HostStopped, JournalScope};
 
 /// The characters of a reason that are published.
 const REASON: usize = 1_000;

@@ -3,8 +3,9 @@
 use grove_core::*;
 use tokio::sync::oneshot;
 
+use crate::journal::ActionOrigin;
 use crate::sequencer::{
-    ActionOrigin, HostStopped, JournalScope, JournalWriteError, SequencerHandle, ToSequencer, WriteFailurePolicy,
+    HostStopped, JournalScope, JournalWriteError, SequencerHandle, ToSequencer, WriteFailurePolicy,
 };
 use crate::session::Outbox;
 

@@ -6,9 +6,9 @@ use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::LogError;
 
-use crate::session::log::{ChatLogError, LoggedVerdict};
 use crate::session::logs::ChatLogs;
 use crate::session::workspace::{ManifestFacts, put_manifest};
+use crate::store::chat_log::{ChatLogError, LoggedVerdict};
 use crate::store::paths;
 use crate::store::register::ClientStorageRegister;
 use crate::store::session_file::{self, Disposition};

@@ -16,11 +16,13 @@ use serde_json::value::RawValue;
 
 use super::operation::{NewTurnPolicy, OperationStart, PreparedOperation};
 use super::summarize::{SummarizerContext, within};
-use super::{LogSnapshot, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeReply, answered, leaf_of, raw};
+use super::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeReply, answered, leaf_of};
 use crate::hooks::{self, ChatHooks, HookEvent, HookKind};
-use crate::sequencer::{ActionOrigin as Action, HostStopped};
-use crate::session::settings::restored_at;
+use crate::journal::ActionOrigin as Action;
+use crate::sequencer::HostStopped;
 use crate::session::{CommandOutcome, SessionTask};
+use crate::store::chat_log::{LogSnapshot, raw_line};
+use crate::store::settings::restored_at;
 
 /// A navigation that no hook forbids.
 pub(super) struct PreparedNavigation {
@@ -200,7 +202,7 @@ impl SessionTask {
                 if lands == LandingMode::Behind {
                     NavigationTarget { leaf: Some(target), prefill: None }
                 } else {
-                    seen.with(move |index, source| Ok(navigate::resolve_target(index, source, target)?)).await?
+                    seen.with(move |index, source| navigate::resolve_target(index, source, target)).await??
                 }
             }
         };
@@ -217,7 +219,7 @@ impl SessionTask {
             (None, Some(to)) => tree_edit::branch(&index, to, new)?,
         };
         let summary_entry = summary.is_some().then(|| id.clone());
-        let summary_line = plan.line.as_deref().filter(|_| summary.is_some()).and_then(raw);
+        let summary_line = plan.line.as_deref().filter(|_| summary.is_some()).and_then(raw_line);
         // Going to a message ends at its parent, which may already be the leaf.
         let moves = summary.is_some() || landing.leaf != seen.index.leaf();
         if moves {
@@ -288,7 +290,7 @@ async fn summary_of(
 ) -> Result<Option<String>, TreeError> {
     let Some(end) = left.last().copied() else { return Ok(None) };
     let entries = left.to_vec();
-    let messages = seen.with(move |index, source| Ok(messages_of(index, source, end, &entries)?)).await?;
+    let messages = seen.with(move |index, source| messages_of(index, source, end, &entries)).await??;
     if messages.is_empty() {
         return Ok(None);
     }

@@ -15,10 +15,11 @@ use serde_json::value::RawValue;
 
 use super::navigation::GeneratedSummary;
 use super::operation::{NewTurnPolicy, OperationStart, PreparedOperation};
-use super::{LogSnapshot, TreeError, TreeReply, answered, leaf_of, raw};
+use super::{TreeError, TreeReply, answered, leaf_of};
 use crate::hooks::{ChatHooks, CompactPreparation, HookEvent, HookKind, HookMessage};
 use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
+use crate::store::chat_log::{LogSnapshot, raw_line};
 
 /// The part of a conversation that a summarizer gets, in bytes, if its window is unknown.
 const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;
@@ -263,7 +264,7 @@ impl SessionTask {
         let work = async move {
             let leaf = leaf_of(&seen.index);
             let (end, entries) = (other.end, other.entries);
-            let messages = seen.with(move |index, source| Ok(messages_of(index, source, end, &entries)?)).await?;
+            let messages = seen.with(move |index, source| messages_of(index, source, end, &entries)).await??;
             if messages.is_empty() {
                 return Err(TreeError::NothingToMerge { id: from });
             }
@@ -315,7 +316,7 @@ impl SessionTask {
             let mut index = LogIndex::clone(&seen.index);
             let id = self.new_entry_id(&index);
             let plan = plan(&index, NewEntry { id: &id, at: self.session_context.env.clock.now() })?;
-            let line = plan.line.as_deref().and_then(raw);
+            let line = plan.line.as_deref().and_then(raw_line);
             let mut entries = Vec::new();
             self.plan_into(chat, plan, &mut index, &mut entries)?;
             Ok((id, line, entries))
@@ -345,7 +346,7 @@ async fn compacting(
     summarizer: Option<Arc<dyn Summarizer>>,
     summarizer_context: &SummarizerContext,
 ) -> Result<PreparedCompaction, TreeError> {
-    let plan = seen.with(move |index, source| Ok(compaction::plan(index, source, index.leaf(), keep)?)).await?;
+    let plan = seen.with(move |index, source| compaction::plan(index, source, index.leaf(), keep)).await??;
     let plan = plan.ok_or(TreeError::NothingToCompact)?;
     let leaf = leaf_of(&seen.index);
     let first_kept = seen.index.id(plan.first_kept).into_owned();

@@ -4,9 +4,11 @@ use grove_core::*;
 use grove_tree::turns::{self, LoggedTurns, TurnSpan};
 use grove_tree::{EntryNo, LogIndex};
 
-use super::{LogSnapshot, TreeError};
-use crate::sequencer::{ActionOrigin, HostStopped};
+use super::TreeError;
+use crate::journal::ActionOrigin;
+use crate::sequencer::HostStopped;
 use crate::session::{ActionRefusal, CommandError, CommandOutcome, SessionTask};
+use crate::store::chat_log::LogSnapshot;
 use crate::store::session_file;
 
 impl SessionTask {

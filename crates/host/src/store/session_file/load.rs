@@ -7,7 +7,6 @@ use grove_tree::{EntryNo, LogError, LogIndex, Role, store};
 
 use super::chat_file::main_chat;
 use super::{Disposition, SessionFile, VERSION, save};
-use crate::config::Limits;
 use crate::store::stores::StoreError;
 use crate::store::{log_lock, paths};
 
@@ -36,13 +35,12 @@ pub(crate) async fn read(fs: &dyn SessionFs, session: &SessionId) -> Result<Sess
 }
 
 /// Reads a session from its folder, with its newest turns.
-pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limits) -> Result<Session, LoadError> {
-    load_turns(read(fs, session).await?, fs, limits).await
+pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limit: TurnLimit) -> Result<Session, LoadError> {
+    load_turns(read(fs, session).await?, fs, limit).await
 }
 
 /// The session of a file that is read already, with its newest turns.
-pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &Limits) -> Result<Session, LoadError> {
-    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limit: TurnLimit) -> Result<Session, LoadError> {
     let mut turns = Vec::new();
     for chat in file.chats() {
         let window = read_turns(fs, file.id(), &chat.id, chat.origin.as_deref(), None, limit).await?;
@@ -55,10 +53,10 @@ pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &L
 pub(crate) async fn with_turns(
     file: SessionFile,
     fs: &dyn SessionFs,
-    limits: &Limits,
+    limit: TurnLimit,
 ) -> Result<(Session, Option<ChatId>), LoadError> {
     let had: Vec<ChatId> = file.chats().filter(|chat| chat.has_turns).map(|chat| chat.id.clone()).collect();
-    let session = load_turns(file, fs, limits).await?;
+    let session = load_turns(file, fs, limit).await?;
     let shows_none = |id: &&ChatId| session.chat(id).is_some_and(|chat| chat.turns.is_empty() && !chat.has_older_turns);
     for chat in had.iter().filter(shows_none) {
         // Another program may have moved the leaf: that is no loss.
@@ -111,10 +109,9 @@ pub(crate) async fn rebuild(
     fs: &dyn SessionFs,
     id: &SessionId,
     store: &StoreName,
-    limits: &Limits,
+    limit: TurnLimit,
 ) -> Result<SessionFile, LoadError> {
     let main = main_chat();
-    let limit = TurnLimit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let window = read_turns(fs, id, &main, None, None, limit).await?;
     let path = paths::log(id, &main);
     let index = store::open_log(fs, &path, &mut String::new).await?.index;

@@ -7,12 +7,9 @@ mod chat_file;
 mod load;
 mod portable;
 
-use std::sync::Arc;
-
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::LoggedTurns;
-use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
 use self::chat_file::{ChatFile, StartedTurn};
@@ -20,8 +17,7 @@ pub(crate) use self::chat_file::{ExpectedLog, LogExtent, LogExtents};
 pub(crate) use self::load::{LoadError, floor, load, load_turns, read, read_turns, rebuild, with_turns};
 pub(crate) use self::portable::{adopt_staged, read_portable};
 use super::paths;
-use crate::sequencer::Names;
-use crate::session::is_collision;
+use crate::journal::SessionNames;
 
 /// The version of this file's format.
 const VERSION: u32 = 1;
@@ -74,6 +70,15 @@ pub(crate) struct SessionFile {
 
 fn given_by_person() -> TitleSource {
     TitleSource::Person
+}
+
+/// A session that is only in its folder: its row in lists.
+#[derive(Debug)]
+pub(crate) struct EvictedSession {
+    /// The session without its turns.
+    pub(crate) session: Session,
+    /// Says whether its last turn ended in error.
+    pub(crate) failed: bool,
 }
 
 /// Says whether a session stays listed.
@@ -231,6 +236,11 @@ impl SessionFile {
         session
     }
 
+    /// The session as an evicted one.
+    pub(crate) fn into_evicted(self) -> EvictedSession {
+        EvictedSession { failed: self.failed, session: self.without_turns() }
+    }
+
     /// Says whether messages are queued while no turn runs: a stopped host left them so.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.disposed
@@ -240,12 +250,9 @@ impl SessionFile {
     }
 
     /// The names of the session and its chats.
-    pub(crate) fn names(&self) -> Arc<Names> {
-        let mut ahp = uri::SessionUris::new(&self.agent, &self.id);
-        for chat in &self.chats {
-            ahp.add(&chat.id, chat.uri.as_deref());
-        }
-        Arc::new(Names { uri: self.uri.clone(), ahp })
+    pub(crate) fn names(&self) -> SessionNames {
+        let chats = self.chats.iter().map(|chat| (chat.id.clone(), chat.uri.clone())).collect();
+        SessionNames { uri: self.uri.clone(), agent: self.agent.clone(), chats }
     }
 
     fn chats(&self) -> impl Iterator<Item = &ChatFile> {
@@ -294,7 +301,7 @@ impl SessionFile {
 /// The details that outlast the moment: without warnings about sessions that run in the same folder.
 fn lasting(details: &SessionDetails) -> SessionDetails {
     let mut details = SessionDetails { unsaved: None, ..details.clone() };
-    details.warnings.retain(|words| !is_collision(words));
+    details.warnings.retain(|words| !warning::is_shared_folder(words));
     details
 }
 

@@ -6,7 +6,6 @@ use grove_fs::SessionFs;
 use super::chat_file::ChatFile;
 use super::load::{LoadError, read};
 use super::{SessionFile, VERSION, save_at};
-use crate::session::{moved_message, read_checkout};
 use crate::store::paths;
 
 impl SessionFile {
@@ -52,12 +51,15 @@ pub(crate) async fn read_portable(fs: &dyn SessionFs, session: &SessionId) -> Re
 }
 
 /// Reads another host's file in the folder in which its session is staged, and adapts it to this host.
+///
+/// `checkout` is that of the session's folder on this machine.
 pub(crate) async fn adopt_staged(
     fs: &dyn SessionFs,
     staging: &str,
     new: &NewSession,
     seq: u64,
     from: RemoteSession,
+    checkout: Checkout,
 ) -> Result<SessionFile, LoadError> {
     let path = paths::session_file_in(staging);
     let file: SessionFile = serde_json::from_slice(&fs.read_file(&path).await?)?;
@@ -68,13 +70,12 @@ pub(crate) async fn adopt_staged(
     // host left in, it allows nothing here, and no folder is used that nobody named here.
     let file = file.with_plausible_times().portable();
     let folders = new.working_directories.clone();
-    // The checkout is that of this machine's folder; a pull request is valid everywhere.
-    let seen = read_checkout(folders.first().map(String::as_str)).await.unwrap_or_default();
-    let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..seen };
+    // A pull request is valid everywhere.
+    let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..checkout };
     let mut details = SessionDetails { moved_from: Some(from), ..file.details };
     if let Some(left) = details.moved_to.take() {
         // The session is back here.
-        details.warnings.retain(|words| *words != moved_message(&left));
+        details.warnings.retain(|words| *words != warning::moved(&left));
     }
     let file = SessionFile {
         seq,
@@ -116,7 +117,8 @@ mod tests {
         session.checkout = Checkout { branch: Some("fix".into()), own_pull_request, ..Checkout::default() };
         let fs = MemoryFs::default();
         write_staged(&fs, "s~import", &session, 1, Disposition::Kept).await.unwrap();
-        let adopted = adopt_staged(&fs, "s~import", &new, 2, RemoteSession::default()).await.unwrap();
+        let adopted =
+            adopt_staged(&fs, "s~import", &new, 2, RemoteSession::default(), Checkout::default()).await.unwrap();
         let expected = Checkout { branch: None, ..session.checkout };
         assert_eq!(adopted.checkout, expected);
     }
@@ -151,13 +153,16 @@ mod tests {
         // A host that hands over too much changes nothing.
         write_staged(&fs, "s~import", &session, 1, Disposition::Kept).await.unwrap();
         let here = new(vec!["/here".into()]);
-        let adopted = adopt_staged(&fs, "s~import", &here, 2, RemoteSession::default()).await.unwrap();
+        let adopted =
+            adopt_staged(&fs, "s~import", &here, 2, RemoteSession::default(), Checkout::default()).await.unwrap();
         assert_eq!(adopted.working_directories, ["/here"]);
         assert_eq!(adopted.details.permissions, None);
         assert_eq!(adopted.details.remembered, Vec::new());
         let values = adopted.config.unwrap().values;
         assert_eq!((values.get("mode"), values.get("effort").and_then(|value| value.as_str())), (None, Some("high")));
-        let none = adopt_staged(&fs, "s~import", &new(Vec::new()), 2, RemoteSession::default()).await.unwrap();
+        let none = adopt_staged(&fs, "s~import", &new(Vec::new()), 2, RemoteSession::default(), Checkout::default())
+            .await
+            .unwrap();
         assert_eq!(none.working_directories, Vec::<String>::new());
     }
 }

@@ -140,7 +140,7 @@ async fn a_mark_that_no_agent_comes_to_is_not_taken_from_the_journal() {
             drop(journal);
             let (_, contents) = SegmentFiles::open(&folder).unwrap();
             let stores = grove_host::Env::in_memory().stores;
-            let recovered = grove_host::recover(contents, &stores, &Limits::default()).await.unwrap();
+            let recovered = grove_host::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
             let damage = recovered.damage.last().unwrap();
             assert!(damage.contains("a frame that no agent comes to"), "{damage:?}");
         }

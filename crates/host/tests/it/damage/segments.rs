@@ -19,7 +19,7 @@ async fn found(folder: &std::path::Path) -> Vec<String> {
     let checked = verify_all(folder, &stores).await;
     let (_, contents) = SegmentFiles::open(folder).unwrap();
     let stores = grove_host::Env::in_memory().stores;
-    let recovered = grove_host::recover(contents, &stores, &Limits::default()).await.unwrap();
+    let recovered = grove_host::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
     assert_eq!(checked, recovered.damage, "check finds before a start what the start finds");
     checked
 }

@@ -102,7 +102,7 @@ impl TestHost {
 
     pub(super) async fn with(config: Config) -> Self {
         let env = Env::in_memory();
-        let recovered = recover(JournalContents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
+        let recovered = recover(JournalContents::from_bytes(&[]), &env.stores, config.limits.snapshot()).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> =
             vec![Arc::new(ScriptedAgent), Arc::new(Named { id: "other", display_name: "Other" })];
         let host = Host::start(env, config, agents, Box::new(NoJournal::default()), recovered).await.unwrap();

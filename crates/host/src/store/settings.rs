@@ -16,7 +16,7 @@ const MODE_SETTING: &str = "mode";
 const MODEL_SETTING: &str = "model";
 
 /// The current settings of a session.
-pub(super) fn current(session: &Session) -> BranchSettings {
+pub(crate) fn current(session: &Session) -> BranchSettings {
     let model = session.model.as_ref().map(ToString::to_string).or_else(|| value(session, MODEL_SETTING));
     let provider = Some(session.agent.to_string());
     BranchSettings {
@@ -27,7 +27,7 @@ pub(super) fn current(session: &Session) -> BranchSettings {
 }
 
 /// The changes that a session needs to go on behind an entry of one of its logs.
-pub(super) async fn restored_at(
+pub(crate) async fn restored_at(
     session: &Session,
     fs: &dyn SessionFs,
     path: &str,

@@ -10,13 +10,13 @@ const PERMISSION: &str = "grove.permission";
 
 /// A decision about an agent's request, as a log has it before the agent learns of it.
 #[derive(Clone, Debug)]
-pub(in crate::session) struct LoggedVerdict {
-    pub(in crate::session) turn: TurnId,
-    pub(in crate::session) call: ToolCallId,
-    pub(in crate::session) request: RequestId,
-    pub(in crate::session) tool: String,
-    pub(in crate::session) decision: Decision,
-    pub(in crate::session) at: Timestamp,
+pub(crate) struct LoggedVerdict {
+    pub(crate) turn: TurnId,
+    pub(crate) call: ToolCallId,
+    pub(crate) request: RequestId,
+    pub(crate) tool: String,
+    pub(crate) decision: Decision,
+    pub(crate) at: Timestamp,
 }
 
 impl LoggedVerdict {

@@ -4,6 +4,7 @@
 //! cannot be written fails nothing: the next turn catches up.
 
 mod extent;
+mod snapshot;
 mod verdict;
 
 use std::collections::HashSet;
@@ -19,9 +20,9 @@ use grove_tree::{AppendError, Ending, EntryNo, Indexer, LogError, LogIndex, Owne
 use sha2::{Digest, Sha256};
 
 use self::extent::Checksum;
-pub(super) use self::verdict::LoggedVerdict;
-use super::settings;
-use crate::store::{log_lock, paths};
+pub(crate) use self::snapshot::{LogReaderCrash, LogSnapshot, raw_line};
+pub(crate) use self::verdict::LoggedVerdict;
+use super::{log_lock, paths, settings};
 
 /// The log of a chat.
 #[derive(Debug)]
@@ -78,14 +79,6 @@ impl LogState {
     }
 }
 
-/// A log at one moment.
-#[derive(Clone, Debug)]
-pub(crate) struct LogSnapshot {
-    pub(crate) fs: Arc<dyn SessionFs>,
-    pub(crate) path: String,
-    pub(crate) index: Arc<LogIndex>,
-}
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatLogError {
     #[error(transparent)]
@@ -104,7 +97,7 @@ impl ChatLog {
     }
 
     /// A log that was just made with known contents: these turns, and older ones.
-    pub(super) fn made(
+    pub(crate) fn made(
         fs: Arc<dyn SessionFs>,
         session: &SessionId,
         chat: ChatId,
@@ -125,7 +118,7 @@ impl ChatLog {
     }
 
     /// An existing log, read.
-    pub(super) async fn opened(
+    pub(crate) async fn opened(
         fs: Arc<dyn SessionFs>,
         session: &SessionId,
         chat: ChatId,
@@ -137,7 +130,7 @@ impl ChatLog {
     }
 
     /// Marks turns as written that were read from the log.
-    pub(super) fn note(&mut self, turns: &[Arc<Turn>]) {
+    pub(crate) fn note(&mut self, turns: &[Arc<Turn>]) {
         if let Some(written) = &mut self.written {
             written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
             // Turns of other programs are found in the index: counting them here would promise end records that the log
@@ -148,7 +141,7 @@ impl ChatLog {
     }
 
     /// Says whether the log has a turn of this id, on any branch. A missing log has none.
-    pub(super) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
+    pub(crate) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
         if !self.written.as_ref().is_some_and(|written| written.is_complete) {
             let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
             if !self.fs.exists(&self.path).await? {
@@ -167,7 +160,7 @@ impl ChatLog {
     }
 
     /// Writes decisions that the log does not have yet.
-    pub(super) async fn record(
+    pub(crate) async fn record(
         &mut self,
         session: &Session,
         permissions: impl Iterator<Item = &LoggedVerdict>,
@@ -413,7 +406,7 @@ impl ChatLog {
     }
 
     /// The log as it is on the disk, with all finished turns; `None` if there is none yet.
-    pub(super) async fn look(&mut self, session: &Session) -> Result<Option<LogSnapshot>, ChatLogError> {
+    pub(crate) async fn look(&mut self, session: &Session) -> Result<Option<LogSnapshot>, ChatLogError> {
         let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await?;
         if self.written.is_none() && self.fs.exists(&self.path).await? {

@@ -1,0 +1,25 @@
+//! The warnings that Grove itself adds to a session and removes again, in words for a person.
+//!
+//! A session's details list them among others as text ([`SessionDetails::warnings`](crate::SessionDetails)), so they are
+//! recognized by their words.
+
+use crate::state::RemoteSession;
+
+/// The end of a warning about a shared folder, which identifies it among others.
+const SHARED_FOLDER: &str = "their changes may collide";
+
+/// The warning that another session is running in the same folder. It holds only as long as both run.
+pub fn shared_folder(other: &str, folder: &str) -> String {
+    format!("{other} is running in {folder}, too: {SHARED_FOLDER}")
+}
+
+/// Says whether a warning is about a shared folder.
+pub fn is_shared_folder(warning: &str) -> bool {
+    warning.ends_with(SHARED_FOLDER)
+}
+
+/// The warning that a session has moved to another host.
+pub fn moved(to: &RemoteSession) -> String {
+    let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
+    format!("this session was moved to {}{at}: go on with it there", to.host)
+}
