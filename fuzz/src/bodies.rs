@@ -1,6 +1,11 @@
 //! The fuzz bodies of version 1, scripts, URIs and the journal.
 
+use std::sync::Arc;
+
 use grove_core::SessionUri;
+use grove_fs::MemoryFs;
+use grove_storage::Stores;
+use grove_tree::turns::TurnLimit;
 use grove_wire::jsonrpc::{self, Frame, InvalidMessage};
 use grove_wire::v1::{self, Action, ActionError, SessionState, decode, project};
 use serde_json::value::RawValue;
@@ -170,9 +175,10 @@ pub fn journal(data: &[u8]) {
 fn recovered_from(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let contents = grove_host::JournalContents::from_bytes(data);
-        let stores = grove_host::Env::in_memory().stores;
-        let recovered = grove_host::recover(contents, &stores, grove_host::Limits::default().snapshot()).await;
+        let contents = grove_storage::JournalContents::from_bytes(data);
+        let stores = Stores::new(Arc::new(MemoryFs::default()));
+        let limit = TurnLimit { turns: 1_000, bytes: 8 << 20 };
+        let recovered = grove_storage::recover(contents, &stores, limit).await;
         let recovered = recovered.expect("memory can be read");
         for session in recovered.state.sessions.values() {
             serde_json::to_string(&project::session(session)).expect("a session can be shown");

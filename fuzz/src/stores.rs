@@ -7,7 +7,7 @@ use grove_fs::rpc::wire::SessionFsMethod;
 use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls, StorageCapabilities, StorageClientConfig};
 use grove_fs::workspace::database::Statement;
 use grove_fs::{Conventions, FileKind, MemoryFs, RelativeName, Removal, RpcFs, SessionFs, StorageClient};
-use grove_host::ClientStorageRegister;
+use grove_storage::ClientStorageRegister;
 use serde_json::Value;
 
 /// Any text as the name of a file: it is refused, or stays in its folder. Errors about it can be shown.

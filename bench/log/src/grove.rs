@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use grove_fs::LocalFs;
-use grove_host::{JournalStorage, SegmentFiles, SyncMode};
+use grove_storage::{JournalStorage, SegmentFiles, SyncMode};
 use grove_tree::store::{self, IndexOrigin, OpenedLog};
 use serde_json::json;
 use tokio::runtime::Runtime;

@@ -12,7 +12,7 @@ use std::{fs, io};
 use anyhow::{Context, Result, anyhow, bail};
 use grove_core::{ChatId, Session, SessionId, StoreName};
 use grove_fs::LocalFs;
-use grove_host::{RetiredStore, Stores, paths};
+use grove_storage::{RetiredStore, Stores, paths};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_core::{ChatId, ClientCommand, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
+use grove_storage::{pastes, paths};
 use grove_tree::navigate::Prefill;
 use grove_wire::x_grove::PermissionsResult;
 use grove_work::{FileError, file_uri, local_path};
@@ -17,7 +18,6 @@ use crate::session::{
     CommandError, ForkPlan, HandoverAnswer, HandoverRequest, MigrateError, MigrateOutcome, ToSession, TreeAnswer,
     TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError,
 };
-use crate::store::{pastes, paths};
 
 /// The address of a tree: a session and one of its chats.
 pub(crate) type ChatAddress = (SessionUri, ChatId);

@@ -12,6 +12,11 @@ use grove_fs::rpc::{Limits, ReconnectingCalls, Remote, RemoteCalls, StorageClien
 use grove_fs::workspace::Todos;
 use grove_fs::workspace::database::DatabaseError;
 use grove_fs::{ClientStore, FsError, Removal, SessionFs};
+use grove_storage::copy::{CopyError, CopyJob};
+use grove_storage::session_file::{self, Disposition, LoadError};
+use grove_storage::{ClientStorage, StoreError};
+use grove_storage::{ClientStorageRow, ForkRecord};
+use grove_storage::{info, paths};
 use grove_tree::{LogError, store as logs};
 use grove_work::MAX_PATH_BYTES;
 
@@ -19,11 +24,6 @@ use crate::branch::SessionRequestError;
 use crate::host::{CreateError, Host, IdGenerationError};
 use crate::sequencer::{HostStopped, JournalScope, PublishedState, ToSequencer, WriteFailurePolicy};
 use crate::session::{ForkPlan, StorageClientPresence, ToSession, TreeAnswer, TreeRequest};
-use crate::store::copy::{CopyError, CopyJob};
-use crate::store::register::{ClientStorageRow, ForkRecord};
-use crate::store::session_file::{self, Disposition, LoadError};
-use crate::store::stores::{ClientStorage, StoreError};
-use crate::store::{info, paths};
 
 /// The reason why a storage client is not attached.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use grove_core::Timestamp;
 use grove_fs::MemoryFs;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::store::stores::Stores;
+use grove_storage::Stores;
 
 /// A future for [`Spawn`] to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

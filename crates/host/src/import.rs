@@ -3,7 +3,7 @@
 //! Their files are staged in a folder whose name no session has, in their future store. Committing checks that the log
 //! can be read, writes `session.json` beside it and renames the folder: from that moment on the session exists, even if
 //! the host is killed. A staged folder that is not committed is removed with its connection, or at the next start
-//! ([`crate::store::store_scan`]).
+//! ([`grove_storage::store_scan`]).
 //!
 //! The journal is not involved: the session's folder has all of it, so it is listed like one from before the host's
 //! start, and loaded when it is needed.
@@ -15,6 +15,9 @@ use grove_core::*;
 use grove_fs::copy::{self, CopyError};
 use grove_fs::names::RelativeName;
 use grove_fs::{Confined, FsError, SessionFs};
+use grove_storage::StoreError;
+use grove_storage::session_file::{self, Disposition, LoadError};
+use grove_storage::{paths, store_move};
 use grove_tree::turns::{self, TurnLimit};
 use grove_tree::{LogError, LogIndex, Role, store as log};
 use grove_work::{FileError, local_path};
@@ -22,9 +25,6 @@ use grove_work::{FileError, local_path};
 use crate::host::{CreateError, Host};
 use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{read_checkout, scan_workspace};
-use crate::store::session_file::{self, Disposition, LoadError};
-use crate::store::stores::StoreError;
-use crate::store::{paths, store_move};
 
 /// The damage in a log that is reported, in items.
 const MAX_DAMAGE_ITEMS: usize = 20;

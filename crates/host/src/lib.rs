@@ -73,7 +73,6 @@ pub mod history;
 pub mod hooks;
 mod host;
 mod import;
-mod journal;
 mod leases;
 mod refusal;
 mod removal;
@@ -81,7 +80,6 @@ mod sequencer;
 pub mod server;
 mod session;
 pub mod session_hub;
-mod store;
 mod trust;
 
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
@@ -89,15 +87,6 @@ pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use env::*;
 pub use host::{AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING};
-pub use journal::{
-    AppendOutcome, EventGroup, FileJournal, Journal, JournalContents, JournalEntry, JournalError, JournalStart,
-    JournalStorage, KnownClient, NoJournal, PendingEntry, Position, RecordJournal, RecoveredState, SegmentFiles,
-    SyncMode, recover,
-};
 pub use leases::Lease;
 pub use sequencer::{HostStopped, JournalWriteError};
-pub use store::paths;
-pub use store::register::{ClientStorageRegister, ClientStorageRow};
-pub use store::stores::{RetiredStore, StoreError, StoreLifetime, Stores};
-pub use store::verify::{verify_all, verify_session};
 pub use trust::FolderTrust;

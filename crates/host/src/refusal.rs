@@ -6,6 +6,7 @@ use grove_core::RefusalKind;
 use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
 use grove_fs::workspace::database::DatabaseError;
+use grove_storage::session_file::LoadError;
 use grove_tree::LogError;
 
 use crate::branch::SessionRequestError;
@@ -13,7 +14,6 @@ use crate::host::CreateError;
 use crate::import::ImportError;
 use crate::sequencer::HostStopped;
 use crate::session::{CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
-use crate::store::session_file::LoadError;
 
 /// A refusal or failure in words, with its kind.
 pub(crate) trait Refusal: fmt::Display {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use grove_core::{Session, SessionId, SessionUri};
 use grove_fs::{FsError, Removal};
+use grove_storage::session_file::{self, SessionFile};
+use grove_storage::{paths, store_scan};
 
 use crate::host::Host;
 use crate::sequencer::HostStopped;
-use crate::store::session_file::{self, SessionFile};
-use crate::store::{paths, store_scan};
 
 /// The time for which a deletion waits for copies out of the session's folder.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -48,7 +48,7 @@ fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     let data_dir = &settings.data_dir.value;
     let stores: Vec<Arc<dyn SessionFs>> =
         stores::folders(&settings).into_iter().map(|store| Arc::new(LocalFs::new(&store.folder)) as _).collect();
-    let findings = command_runtime()?.block_on(grove_host::verify_all(&data_dir.join("journal"), &stores));
+    let findings = command_runtime()?.block_on(grove_storage::verify_all(&data_dir.join("journal"), &stores));
     let earlier = damage_file::read(data_dir);
     if args.json {
         print_line(serde_json::json!({"folder": data_dir, "findings": findings, "foundBefore": earlier}))?;
@@ -72,7 +72,7 @@ fn findings(common: &Common, name: &str, path: &Path) -> Result<Vec<String>, Fai
     let id = folder.and_then(|folder| folder.file_name()?.to_str());
     let id = id.and_then(|id| SessionUri::from(format!("session:/{id}")).id());
     let (Some(folder), Some(id)) = (folder.and_then(Path::parent), id) else { return Ok(Vec::new()) };
-    let mut findings = command_runtime()?.block_on(grove_host::verify_session(&LocalFs::new(folder), &id));
+    let mut findings = command_runtime()?.block_on(grove_storage::verify_session(&LocalFs::new(folder), &id));
     if !Path::new(name).is_file() {
         let settings = Settings::load(common, &ServeArgs::default())?;
         let of_it = format!("session {id}:");

@@ -11,10 +11,9 @@ use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
 use grove_host::server::{HostServer, Token};
-use grove_host::{
-    ClientStorageRegister, Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, HostStopped, Limits, recover,
-};
+use grove_host::{Compaction, Config, Env, Folders, FrameLog, Host, HostStopped, Limits};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
+use grove_storage::{ClientStorageRegister, FileJournal, recover};
 use grove_work::Roots;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

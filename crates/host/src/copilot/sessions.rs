@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_storage::settings::THINKING_SETTINGS;
 use grove_wire::copilot::decode;
 use grove_wire::copilot::events::SessionResume;
 use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
@@ -20,7 +21,6 @@ use crate::connection::Outgoing;
 use crate::host::CreateSession;
 use crate::sequencer::{ListenScope, PublishedState};
 use crate::session::{WorkspaceAnswer, WorkspaceRequest};
-use crate::store::settings::THINKING_SETTINGS;
 
 /// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;
@@ -124,7 +124,7 @@ impl CopilotPeer {
     /// The session's folder, as its store spells it.
     pub(super) async fn workspace_path(&self, session: &SessionRef) -> Option<String> {
         let fs = self.host().store_of(&session.id)?;
-        fs.location(&crate::store::paths::folder(&session.id)).ok()
+        fs.location(&grove_storage::paths::folder(&session.id)).ok()
     }
 
     pub(super) async fn detach(&self, params: SessionParams) -> Result<Success, CopilotError> {

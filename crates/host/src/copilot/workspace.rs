@@ -200,7 +200,7 @@ impl CopilotPeer {
     /// A path in a session's folder, as its store spells it.
     async fn path_of(&self, session: &SessionRef, name: &str) -> Option<String> {
         let fs = self.host().store_of(&session.id)?;
-        fs.location(&format!("{}/{name}", crate::store::paths::folder(&session.id))).ok()
+        fs.location(&format!("{}/{name}", grove_storage::paths::folder(&session.id))).ok()
     }
 }
 

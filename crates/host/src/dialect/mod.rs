@@ -17,12 +17,12 @@ pub(crate) mod x_grove;
 use std::sync::Arc;
 
 use grove_core::{Session, SessionEvent};
+use grove_storage::ClientVersion;
 use grove_wire::ahp::Version;
 use grove_wire::ahp::uri::Spelling;
 use grove_wire::registry::Registry;
 
 pub(crate) use self::peer::ConnectionPeer;
-use crate::journal::ClientVersion;
 
 /// The dialect of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

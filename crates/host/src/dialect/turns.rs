@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_storage::session_file::{self, LoadError};
 use grove_tree::turns::TurnLimit;
 
 use crate::history::{HistoryOpenError, HistoryUnavailable, HistoryWindow, OlderTurns};
 use crate::host::Host;
 use crate::sequencer::{HostStopped, PublishedState, ResolvedTarget, SubscriptionTarget};
-use crate::store::session_file::{self, LoadError};
 
 /// A page of requested turns.
 pub(crate) struct TurnPage {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use grove_core::StoreName;
+use grove_storage::store_move::VerifiedCopy;
 use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, EntryRow, MAX_ROWS, RowFilter};
 use grove_wire::ahp::project;
@@ -20,7 +21,6 @@ use crate::host::Host;
 use crate::session::{
     HandoverRequest, MigrateOutcome, NavigateOptions, NavigateOutcome, TreeAnswer, TreeRequest, WorkspaceRequest,
 };
-use crate::store::store_move::VerifiedCopy;
 
 /// The default number of rows in an answer.
 const ROWS: usize = 500;

@@ -6,6 +6,9 @@ use std::time::Duration;
 use grove_agents::Agent;
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
+use grove_storage::StoreError;
+use grove_storage::copies::CopyGuard;
+use grove_storage::{pastes, session_file};
 use grove_work::{FileError, local_path};
 use tokio::sync::oneshot;
 
@@ -13,9 +16,6 @@ use super::Host;
 use super::agents::install_hint;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState};
 use crate::session::{self, ForkPlan, ForkedChat, SessionStart};
-use crate::store::copies::CopyGuard;
-use crate::store::stores::StoreError;
-use crate::store::{pastes, session_file};
 
 /// The time for which a new session waits for copies out of the folder of an earlier session of its id.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use grove_agents::Agent;
 use grove_core::*;
+use grove_storage::copies::ActiveCopies;
+use grove_storage::{Journal, NoJournal, RecoveredState};
 use grove_work::Watcher;
 use tokio::sync::watch;
 
@@ -36,12 +38,10 @@ use crate::env::Env;
 use crate::history::History;
 use crate::hooks::Hooks;
 use crate::import::ImportReservations;
-use crate::journal::{Journal, NoJournal, RecoveredState};
 use crate::leases::Leases;
 use crate::sequencer::{ConnectionId, HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
-use crate::store::copies::ActiveCopies;
 use crate::trust::FolderTrust;
 
 /// A running host. Clones are the same host.

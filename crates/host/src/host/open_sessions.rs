@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy;
+use grove_storage::session_file;
 use tokio::sync::oneshot;
 
 use super::Host;
@@ -13,7 +14,6 @@ use super::clients::waited_for;
 use crate::eviction::EvictionState;
 use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{self, CommandError, SessionContext, SessionHandle, SessionStart, ToSession};
-use crate::store::session_file;
 
 #[derive(Default)]
 pub(crate) struct OpenSessions {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
+use grove_storage::content;
+use grove_storage::{StoreError, Stores};
 use grove_work::{Policy, local_path};
 
 use super::Host;
 use crate::sequencer::{HostStopped, PublishedState};
-use crate::store::content;
-use crate::store::stores::{StoreError, Stores};
 
 impl Host {
     /// The stores of sessions.

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use grove_core::*;
+use grove_storage::{ActionOrigin, SessionNames};
 use grove_wire::ahp::uri;
 use grove_wire::registry::Registry;
 use grove_wire::{ahp, v1};
 
 use crate::dialect::Dialect;
-use crate::journal::{ActionOrigin, SessionNames};
 
 /// The names of a session and its chats in the protocols.
 #[derive(Debug)]

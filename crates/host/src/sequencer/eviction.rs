@@ -1,9 +1,9 @@
 //! Eviction of idle sessions: memory depends on the sessions in use, not on all sessions.
 
 use grove_core::*;
+use grove_storage::session_file;
 
 use super::{Resource, Sequencer, UnusedCheck};
-use crate::store::session_file;
 
 impl Sequencer {
     /// The loaded sessions that could be evicted.

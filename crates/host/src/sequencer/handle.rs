@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grove_core::*;
+use grove_storage::session_file::EvictedSession;
 use tokio::sync::{mpsc, oneshot};
 
 use super::state::SharedState;
@@ -14,7 +15,6 @@ use super::{
     PublishedState, ReplySink, SequencedEvent, Subscribe, ToSequencer,
 };
 use crate::connection::Encode;
-use crate::store::session_file::EvictedSession;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grove_core::*;
+use grove_storage::ActionOrigin;
+use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
 use crate::connection::{DisconnectReason, Encode, Queue};
 use crate::dialect::Dialect;
-use crate::journal::ActionOrigin;
-use crate::store::session_file::EvictedSession;
 
 /// Events that happened together.
 pub(crate) struct Publication {

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
+use grove_storage::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
 use tokio::sync::mpsc;
 
 pub(crate) use event::{Names, Resource, SequencedEvent, ahp_echo, v1_origin};
@@ -37,7 +38,6 @@ use crate::config::Config;
 use crate::connection::{Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
 use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_storage::{ActionOrigin, Position};
 use grove_wire::v1;
 
 use super::{DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer};
 use crate::connection::{DisconnectReason, EventFrames, Outgoing};
 use crate::dialect::Dialect;
-use crate::journal::{ActionOrigin, Position};
 
 impl Sequencer {
     /// Publishes events. The first one has this position, the others have the following ones.

@@ -4,10 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use grove_core::{Change, Session, SessionEvent, SessionId};
+use grove_storage::{Position, RecoveredReplay, ReplayStep};
 
 use super::event::{Names, SequencedEvent};
 use crate::config::Limits;
-use crate::journal::{Position, RecoveredReplay, ReplayStep};
 
 /// A window of the newest events, bounded by count and bytes.
 #[derive(Debug)]

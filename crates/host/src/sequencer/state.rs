@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use grove_core::*;
+use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
 use crate::dialect::Dialect;
-use crate::store::session_file::EvictedSession;
 
 /// The published state and the known clients, for readers outside the sequencer.
 ///

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
+use grove_storage::Position;
 use grove_wire::ahp::uri::{self, Spelling};
 
 use super::{
@@ -14,7 +15,6 @@ use super::{
 };
 use crate::connection::{DisconnectReason, Outgoing};
 use crate::dialect::Dialect;
-use crate::journal::Position;
 
 impl Sequencer {
     pub(super) fn attach(&mut self, attach: Attach) {

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use grove_core::*;
+use grove_storage::{
+    AppendOutcome, Journal, JournalEntry, JournalStart, PendingEntry, Position, RecoveredState, SyncMode,
+};
 use tokio::sync::oneshot;
 
 use super::{
@@ -13,9 +16,6 @@ use super::{
 };
 use crate::config::Config;
 use crate::env::SystemClock;
-use crate::journal::{
-    AppendOutcome, Journal, JournalEntry, JournalStart, PendingEntry, Position, RecoveredState, SyncMode,
-};
 
 /// The outcome of the next entry of a session.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use std::io;
 
 use grove_core::SessionId;
+use grove_storage::{AppendOutcome, EventGroup, JournalEntry, KnownClient, SyncMode};
 
 use super::{AttachMode, JournalScope, JournalWriteError, Publication, Sequencer, ToSequencer, WriteFailurePolicy};
 use crate::config::Durability;
-use crate::journal::{AppendOutcome, EventGroup, JournalEntry, KnownClient, SyncMode};
 
 /// The entries that a batch of messages adds to the journal.
 struct Plan<'a> {

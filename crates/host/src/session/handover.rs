@@ -8,13 +8,13 @@ use grove_core::*;
 use grove_fs::copy::{self, Inventory, SessionFolder};
 use grove_fs::names::RelativeName;
 use grove_fs::{Confined, FsError, SessionFs};
+use grove_storage::paths;
+use grove_storage::session_file;
+use grove_storage::store_move::MoveError;
 
 use super::outbox::Outbox;
 use super::{MigrateError, SessionTask};
 use crate::sequencer::HostStopped;
-use crate::store::paths;
-use crate::store::session_file;
-use crate::store::store_move::MoveError;
 
 /// The file that is handed over without the data of this host alone.
 const SESSION_FILE: &str = "session.json";

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::SessionFs;
-
-use crate::store::chat_log::{ChatLog, ChatLogError};
-use crate::store::session_file::LogExtents;
+use grove_storage::chat_log::{ChatLog, ChatLogError};
+use grove_storage::session_file::LogExtents;
 
 /// The logs of a session's chats, in the session's store. One is opened when it is first needed.
 #[derive(Debug)]
@@ -85,10 +84,10 @@ impl ChatLogs {
 #[cfg(test)]
 mod tests {
     use grove_fs::MemoryFs;
+    use grove_storage::paths;
 
     use super::*;
     use crate::session::reports::tests::{TURN, session_with};
-    use crate::store::paths;
 
     fn store() -> Arc<dyn SessionFs> {
         Arc::new(MemoryFs::default())

@@ -6,6 +6,9 @@ use std::sync::{Arc, Weak};
 use grove_agents::{AgentError, AgentSession};
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy as TempFate;
+use grove_storage::ActionOrigin;
+use grove_storage::chat_log::LogSnapshot;
+use grove_storage::copies::ActiveCopies;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::active_folders::ActiveFolders;
@@ -21,10 +24,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Hooks;
 use crate::host::HostInner;
-use crate::journal::ActionOrigin;
 use crate::sequencer::{DirectReply, SequencerHandle};
-use crate::store::chat_log::LogSnapshot;
-use crate::store::copies::ActiveCopies;
 
 /// A message to a session's task.
 pub(crate) enum ToSession {

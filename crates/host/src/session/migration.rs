@@ -6,11 +6,11 @@ use std::time::Duration;
 use grove_core::*;
 use grove_fs::copy::CopyError;
 use grove_fs::{FsError, SessionFs};
+use grove_storage::StoreError;
+use grove_storage::store_move::{self, Move, MoveError, VerifiedCopy};
 
 use super::{CommandError, SessionTask, TreeError};
 use crate::sequencer::HostStopped;
-use crate::store::store_move::{self, Move, MoveError, VerifiedCopy};
-use crate::store::stores::StoreError;
 
 /// The time for which a move waits for copies out of the session's folder.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);

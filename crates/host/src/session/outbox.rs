@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::FsError;
+use grove_storage::ActionOrigin;
 
 use super::agents::RequestAnswer;
 use super::pastes::PasteError;
 use super::tree::TreeError;
 use super::{SessionTask, ToSession};
 use crate::host::Host;
-use crate::journal::ActionOrigin;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
 /// The events of one step of the task, published in one piece, and their consequences for the agent.

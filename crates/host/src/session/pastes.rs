@@ -9,12 +9,12 @@ use grove_agents::SpillStore;
 use grove_core::*;
 use grove_fs::workspace::{FilesFolder, PasteLocation, Workspace, WorkspaceError};
 use grove_fs::{FsError, Removal, SessionFs};
+use grove_storage::paths;
 use grove_wire::ahp::embedded;
 use grove_work::local_path;
 
 use super::SessionTask;
 use super::spills::SessionSpills;
-use crate::store::paths;
 
 /// The beginning of a text that stays in its message, in bytes.
 const INLINE_BYTES: usize = 2 << 10;

@@ -14,10 +14,10 @@ use grove_fs::spill::{Spill, SpillLimits, SpillOutcome};
 use grove_fs::temp_files::{TempFilePolicy, TempFiles};
 use grove_fs::workspace::FilesFolder;
 use grove_fs::{Confined, FileKind, FsError, Removal, SessionFs};
+use grove_storage::paths;
 use grove_wire::ahp::embedded;
 
 use crate::config::Config;
-use crate::store::paths;
 
 /// The search tool that agents are told to use. Each has one of this name.
 const TOOL: &str = "grep";

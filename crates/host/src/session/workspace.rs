@@ -12,6 +12,7 @@ use grove_core::*;
 use grove_fs::workspace::database::DatabaseError;
 use grove_fs::workspace::{Checkpoint, FilesFolder, FolderListing, Manifest, Todo, WorkspaceError};
 use grove_fs::{FsError, SessionFs};
+use grove_storage::paths;
 use tokio::sync::{mpsc, oneshot};
 
 use self::request_queue::{QueuedRequest, WorkspaceJob};
@@ -20,7 +21,6 @@ use super::persistence::ManifestUpdate;
 use super::spills::SessionSpills;
 use super::{Outbox, SessionTask};
 use crate::sequencer::HostStopped;
-use crate::store::paths;
 
 pub(crate) use checkpoints::scan_workspace;
 use manifest::ManifestState;

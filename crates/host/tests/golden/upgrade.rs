@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_fs::LocalFs;
-use grove_host::{FileJournal, Stores, recover, verify_all};
+use grove_storage::{FileJournal, Stores, recover, verify_all};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Dialect};
@@ -193,7 +193,7 @@ async fn folders_of_an_older_version_are_whole_on_a_disk() {
         copy(&folder::root(scenario), copied.path());
         std::fs::create_dir_all(copied.path().join("other")).unwrap();
         let data = copied.path().join("data");
-        let local = Arc::new(LocalFs::new(grove_host::paths::root(&data)));
+        let local = Arc::new(LocalFs::new(grove_storage::paths::root(&data)));
         let other = Arc::new(LocalFs::new(copied.path().join("other")));
         let stores = Stores::new(local.clone()).with(&"other".into(), other.clone()).unwrap();
         let journal = data.join("journal");

@@ -15,10 +15,8 @@ use grove_fs::rpc::StorageCapabilities;
 use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
 use grove_host::server::HostServer;
-use grove_host::{
-    ClientStorageRegister, Compaction, Config, Env, Host, JournalContents, JournalStorage, Random, RecordJournal,
-    Stores, SyncMode, recover,
-};
+use grove_host::{Compaction, Config, Env, Host, Random};
+use grove_storage::{ClientStorageRegister, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::host::{Dialer, PausedClock, Tasks, pipes};
 use tokio::io::DuplexStream;
 

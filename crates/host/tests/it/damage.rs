@@ -5,7 +5,8 @@ mod records;
 mod segments;
 
 use grove_fs::SessionFs;
-use grove_host::{Config, JournalStorage, SegmentFiles, SyncMode};
+use grove_host::Config;
+use grove_storage::{JournalStorage, SegmentFiles, SyncMode};
 use grove_testkit::Client;
 use serde_json::{Value, json};
 

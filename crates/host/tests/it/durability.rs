@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use grove_fs::SessionFs;
-use grove_host::{Config, Env, JournalContents, Limits, RecoveredState, recover};
+use grove_host::{Config, Env, Limits};
+use grove_storage::{JournalContents, RecoveredState, recover};
 use grove_testkit::Client;
 use grove_wire::v1::{self, ToolCallStatus, TurnState};
 use serde_json::json;

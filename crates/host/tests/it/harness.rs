@@ -9,9 +9,8 @@ use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::{MemoryFs, SessionFs};
-use grove_host::{
-    ClientStorageRegister, Config, Env, Host, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover,
-};
+use grove_host::{Config, Env, Host};
+use grove_storage::{ClientStorageRegister, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::ahp::ReconnectOutcome;
 use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, Tasks};
 use grove_testkit::{Client, ahp};

@@ -10,7 +10,8 @@ use grove_fs::rpc::{CallError, Limits as RpcLimits, Remote, RemoteCalls, Storage
 use grove_fs::workspace::database::{Database, LocalDatabase, Statement};
 use grove_fs::workspace::{Field, Manifest, Todo, TodoStatus, Todos};
 use grove_fs::{Conventions, FileKind, LocalFs, MemoryFs, RpcFs, SessionFs, StorageClient};
-use grove_host::{Compaction, Config, Env, Host, Limits, Stores};
+use grove_host::{Compaction, Config, Env, Host, Limits};
+use grove_storage::Stores;
 use grove_testkit::ahp::Client;
 use serde_json::{Value, json};
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::StoreName;
 use grove_fs::{FsError, LocalFs, MemoryFs, Removal, SessionFs};
-use grove_host::{
-    Config, Env, Host, JournalContents, Limits, NoJournal, RecordJournal, RetiredStore, StoreError, Stores, recover,
-};
+use grove_host::{Config, Env, Host, Limits};
+use grove_storage::{JournalContents, NoJournal, RecordJournal, RetiredStore, StoreError, Stores, recover};
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_core::{ChatId, ClientId, Extra, TurnId};
+use grove_storage::ActionOrigin;
 use grove_wire::ahp::uri::ChannelName;
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
@@ -13,7 +14,6 @@ use super::sessions::ChannelTarget;
 use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 use crate::history::CONTINUE_FIRST;
-use crate::journal::ActionOrigin;
 use crate::sequencer::{DirectReply, ToSequencer, ahp_echo};
 use crate::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome, ToSession};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_core::SessionUri;
+use grove_storage::ActionOrigin;
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_wire::v1;
@@ -13,7 +14,6 @@ use super::{Peer, wanted};
 use crate::dialect::answer::{not_initialized, read_params, stopped};
 use crate::dialect::unnumbered;
 use crate::history::CONTINUE_FIRST;
-use crate::journal::ActionOrigin;
 use crate::sequencer::{DirectReply, ToSequencer, v1_origin};
 use crate::session::{self, ActionRefusal, ClientAction, ClientRequest, ToSession};
 

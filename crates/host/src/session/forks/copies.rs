@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use futures_util::future::{AbortHandle, abortable};
 use grove_core::*;
+use grove_storage::chat_log::ChatLog;
+use grove_storage::copies::{ActiveCopies, CopyGuard};
+use grove_storage::copy::CopyJob;
 use tokio::sync::watch;
 
 use crate::env::{Env, Task};
-use crate::store::chat_log::ChatLog;
-use crate::store::copies::{ActiveCopies, CopyGuard};
-use crate::store::copy::CopyJob;
 
 /// The delay before a failed copy is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -175,9 +175,9 @@ impl LogCopies {
 mod tests {
     use futures_util::FutureExt;
     use grove_fs::{MemoryFs, SessionFs};
+    use grove_storage::paths;
 
     use super::*;
-    use crate::store::paths;
 
     const CHAT: &str = "copy";
 

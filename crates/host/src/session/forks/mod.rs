@@ -23,6 +23,9 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::copy::PastePathRewriter;
 use grove_fs::{FsError, SessionFs};
+use grove_storage::copies::CopyGuard;
+use grove_storage::copy::CopyJob;
+use grove_storage::{artifacts, content, info, pastes, paths, session_file};
 use grove_tree::LogIndex;
 use grove_tree::entries::Stamp;
 use grove_tree::navigate::Prefill;
@@ -36,9 +39,6 @@ use super::{SessionTask, ToSession, scan_workspace};
 use crate::env::Task;
 use crate::host::Host;
 use crate::sequencer::HostStopped;
-use crate::store::copies::CopyGuard;
-use crate::store::copy::CopyJob;
-use crate::store::{artifacts, content, info, pastes, paths, session_file};
 
 /// The contents of a new session that is forked.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_storage::chat_log::LogSnapshot;
+use grove_storage::settings::restored_at;
 use grove_tree::EntryNo;
 use grove_tree::navigate;
 use grove_tree::tree_edit::TreeEditError;
@@ -11,8 +13,6 @@ use grove_tree::turns;
 use super::{ForkPlan, ForkedChat};
 use crate::session::SessionTask;
 use crate::session::tree::TreeError;
-use crate::store::chat_log::LogSnapshot;
-use crate::store::settings::restored_at;
 
 impl SessionTask {
     /// Plans a fork of a chat: everything, or the part before a user message. One before the very first message starts

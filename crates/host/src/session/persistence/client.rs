@@ -15,14 +15,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use grove_core::*;
+use grove_storage::ActionOrigin;
+use grove_storage::chat_log::LoggedVerdict;
 
 use super::save_job::{SaveError, SaveOutcome, SaveRequest, SaveRequirement};
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SaveStep, SavedParts, StorageClientPresence};
 use crate::env::Task;
-use crate::journal::ActionOrigin;
 use crate::sequencer::{HostStopped, WriteFailurePolicy};
 use crate::session::{CommandError, SessionContext};
-use crate::store::chat_log::LoggedVerdict;
 
 /// The delay before a failed save is retried first.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use grove_fs::SessionFs;
+use grove_storage::ActionOrigin;
+use grove_storage::chat_log::ChatLogError;
+use grove_storage::session_file::{self, Disposition};
+use grove_storage::store_move::Move;
 
 use super::{Outbox, Persistence, PersistenceFeatures, Progress, SavedParts};
-use crate::journal::ActionOrigin;
 use crate::sequencer::{HostStopped, WriteFailurePolicy};
 use crate::session::CommandError;
-use crate::store::chat_log::ChatLogError;
-use crate::store::session_file::{self, Disposition};
-use crate::store::store_move::Move;
 
 /// An event counts when the journal has it. The folder is written behind it, so a failure costs nothing but the
 /// journal's space.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use grove_core::*;
 use grove_fs::SessionFs;
+use grove_storage::ActionOrigin;
 
 pub(super) use self::client::ClientPersistence;
 pub(super) use self::journal::JournalPersistence;
@@ -31,7 +32,6 @@ use super::logs::ChatLogs;
 use super::outbox::{CommandError, EndedTurn, Outbox};
 use super::workspace::WorkspaceFolder;
 use super::{SessionContext, SessionTask};
-use crate::journal::ActionOrigin;
 use crate::sequencer::{HostStopped, JournalScope};
 
 /// The characters of a reason that are published.

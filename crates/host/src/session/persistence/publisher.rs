@@ -1,9 +1,9 @@
 //! The way of a session's events to the sequencer.
 
 use grove_core::*;
+use grove_storage::ActionOrigin;
 use tokio::sync::oneshot;
 
-use crate::journal::ActionOrigin;
 use crate::sequencer::{
     HostStopped, JournalScope, JournalWriteError, SequencerHandle, ToSequencer, WriteFailurePolicy,
 };

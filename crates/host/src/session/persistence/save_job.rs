@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
+use grove_storage::ClientStorageRegister;
+use grove_storage::chat_log::{ChatLogError, LoggedVerdict};
+use grove_storage::paths;
+use grove_storage::session_file::{self, Disposition};
 use grove_tree::LogError;
 
 use crate::session::logs::ChatLogs;
 use crate::session::workspace::{ManifestFacts, put_manifest};
-use crate::store::chat_log::{ChatLogError, LoggedVerdict};
-use crate::store::paths;
-use crate::store::register::ClientStorageRegister;
-use crate::store::session_file::{self, Disposition};
 
 /// The parts of a session that must be saved before an event is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

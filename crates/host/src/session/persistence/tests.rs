@@ -7,6 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use grove_fs::MemoryFs;
 use grove_fs::temp_files::TempFilePolicy;
+use grove_storage::copies::ActiveCopies;
+use grove_storage::{paths, session_file};
 use tokio::sync::{mpsc, watch};
 
 use super::save_job::SaveError;
@@ -17,8 +19,6 @@ use crate::hooks::Hooks;
 use crate::sequencer::{JournalWriteError, SequencerHandle, ToSequencer};
 use crate::session::reports::tests::{TURN, session_with};
 use crate::session::spills::{LeftoverSpills, SessionSpills};
-use crate::store::copies::ActiveCopies;
-use crate::store::{paths, session_file};
 
 /// The published events, and whether the journal can be written.
 #[derive(Clone, Default)]

@@ -3,12 +3,12 @@
 use grove_agents::{AgentEvent, PermissionPrompt, Report};
 use grove_core::*;
 use grove_fs::FsError;
+use grove_storage::content;
 
 use super::{ReportContext, ReportTranslation, in_turn, of_session};
 use crate::sequencer::HostStopped;
 use crate::session::agents::AnswerSender;
 use crate::session::{Flow, Outbox, SessionTask};
-use crate::store::content;
 
 impl SessionTask {
     /// Accepts reports, and publishes their events in one piece.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use grove_agents::Summarizer;
 use grove_core::*;
+use grove_storage::ActionOrigin as Action;
+use grove_storage::chat_log::{LogSnapshot, raw_line};
+use grove_storage::settings::restored_at;
 use grove_tree::compaction::{SummaryKind, SummaryOptions};
 use grove_tree::conversation::messages_of;
 use grove_tree::entries;
@@ -18,11 +21,8 @@ use super::operation::{NewTurnPolicy, OperationStart, PreparedOperation};
 use super::summarize::{SummarizerContext, within};
 use super::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeReply, answered, leaf_of};
 use crate::hooks::{self, ChatHooks, HookEvent, HookKind};
-use crate::journal::ActionOrigin as Action;
 use crate::sequencer::HostStopped;
 use crate::session::{CommandOutcome, SessionTask};
-use crate::store::chat_log::{LogSnapshot, raw_line};
-use crate::store::settings::restored_at;
 
 /// A navigation that no hook forbids.
 pub(super) struct PreparedNavigation {

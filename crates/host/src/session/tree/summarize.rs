@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use grove_agents::{Summarizer, SummaryRequest};
 use grove_core::*;
+use grove_storage::chat_log::{LogSnapshot, raw_line};
 use grove_tree::compaction::{self, CompactionPlan, SummaryKind, SummaryOptions, summary_prompt};
 use grove_tree::conversation::{Block, MessageRole, ModelMessage, messages_of};
 use grove_tree::entries::{Compaction, SummaryOrigin};
@@ -19,7 +20,6 @@ use super::{TreeError, TreeReply, answered, leaf_of};
 use crate::hooks::{ChatHooks, CompactPreparation, HookEvent, HookKind, HookMessage};
 use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
-use crate::store::chat_log::{LogSnapshot, raw_line};
 
 /// The part of a conversation that a summarizer gets, in bytes, if its window is unknown.
 const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;

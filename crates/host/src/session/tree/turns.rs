@@ -1,15 +1,15 @@
 //! The turns of a chat in its log: finding one, choosing the shown ones, and moving back to one.
 
 use grove_core::*;
+use grove_storage::ActionOrigin;
+use grove_storage::chat_log::LogSnapshot;
+use grove_storage::session_file;
 use grove_tree::turns::{self, LoggedTurns, TurnSpan};
 use grove_tree::{EntryNo, LogIndex};
 
 use super::TreeError;
-use crate::journal::ActionOrigin;
 use crate::sequencer::HostStopped;
 use crate::session::{ActionRefusal, CommandError, CommandOutcome, SessionTask};
-use crate::store::chat_log::LogSnapshot;
-use crate::store::session_file;
 
 impl SessionTask {
     /// Moves back to the end of a turn, or before the first one, like a navigation in the tree.

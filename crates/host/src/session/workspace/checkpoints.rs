@@ -6,14 +6,14 @@
 use grove_core::*;
 use grove_fs::SessionFs;
 use grove_fs::workspace::{FilesFolder, Workspace, WorkspaceError};
+use grove_storage::artifacts::moment;
+use grove_storage::checkpoints::{self, title_of};
+use grove_storage::paths;
 use serde_json::{Value, json};
 
 use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
 use crate::session::tree::TreeError;
-use crate::store::artifacts::moment;
-use crate::store::checkpoints::{self, title_of};
-use crate::store::paths;
 
 /// A checkpoint that was written for a compaction which is not in the log yet.
 pub(in crate::session) struct NewCheckpoint {

@@ -3,12 +3,12 @@
 use grove_core::*;
 use grove_fs::SessionFs;
 use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
+use grove_storage::artifacts::moment;
+use grove_storage::paths;
 use grove_work::{local_path, remote_name};
 
 use crate::session::persistence::ManifestUpdate;
 use crate::session::read_checkout;
-use crate::store::artifacts::moment;
-use crate::store::paths;
 
 /// The facts about a session in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use grove_fs::{Removal, SessionFs};
-use grove_host::{Config, CreateError, Limits, ResumeError, StoreError};
+use grove_host::{Config, CreateError, Limits, ResumeError};
+use grove_storage::StoreError;
 use grove_testkit::ahp::{Client, markdown};
 use grove_wire::ahp::ToolCallState;
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! Damaged and missing logs come back from the journal, or are reported.
 
 use grove_fs::SessionFs;
-use grove_host::{Config, verify_session};
+use grove_host::Config;
+use grove_storage::verify_session;
 use grove_testkit::ahp;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! A journal that is gone, restored from a backup, or has impossible numbers and times.
 
 use grove_fs::SessionFs;
-use grove_host::{Config, JournalStorage, Limits, SegmentFiles, SyncMode, verify_session};
+use grove_host::{Config, Limits};
+use grove_storage::{JournalStorage, SegmentFiles, SyncMode, verify_session};
 use grove_testkit::Client;
 use grove_testkit::ahp::{self, ReconnectOutcome};
 use grove_wire::v1::TurnState;
@@ -140,7 +141,7 @@ async fn a_mark_that_no_agent_comes_to_is_not_taken_from_the_journal() {
             drop(journal);
             let (_, contents) = SegmentFiles::open(&folder).unwrap();
             let stores = grove_host::Env::in_memory().stores;
-            let recovered = grove_host::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
+            let recovered = grove_storage::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
             let damage = recovered.damage.last().unwrap();
             assert!(damage.contains("a frame that no agent comes to"), "{damage:?}");
         }

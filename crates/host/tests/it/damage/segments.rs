@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use grove_fs::SessionFs;
-use grove_host::{JournalStorage, Limits, SegmentFiles, SyncMode, verify_all};
+use grove_host::Limits;
+use grove_storage::{JournalStorage, SegmentFiles, SyncMode, verify_all};
 
 use super::{event, written};
 
@@ -19,7 +20,7 @@ async fn found(folder: &std::path::Path) -> Vec<String> {
     let checked = verify_all(folder, &stores).await;
     let (_, contents) = SegmentFiles::open(folder).unwrap();
     let stores = grove_host::Env::in_memory().stores;
-    let recovered = grove_host::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
+    let recovered = grove_storage::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
     assert_eq!(checked, recovered.damage, "check finds before a start what the start finds");
     checked
 }

@@ -13,11 +13,12 @@ use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_client::dialect::ahp::DisposeSession;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options};
 use grove_core::AgentInfo;
-use grove_host::{Config, Env, Host, JournalContents, NoJournal, recover};
+use grove_host::{Config, Env, Host};
 use grove_sessions::provider::{ProviderEvent, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
 use grove_sessions::session::SessionWorkspace;
 use grove_sessions::{Session, SessionsProvider, Uri};
+use grove_storage::{JournalContents, NoJournal, recover};
 use grove_testkit::host::{Dialer, PIPE_BYTES, TOKEN};
 use grove_wire::ahp::{
     Action, ChatAction, ChatToolCallConfirmed, CreateSessionParams, ResponsePart, ToolCallConfirmationReason,
