@@ -11,9 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_fs::MemoryFs;
-use tokio::io::{AsyncRead, AsyncWrite};
-
 use grove_storage::Stores;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A future for [`Spawn`] to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -7,9 +7,6 @@
 //!   so far.
 //! - `sequencer`: numbers each event, applies it to the published state and hands it to the subscribers, in one step;
 //!   keeps the newest events for replay.
-//! - `journal`: every event, written before anybody sees it; recovery at the next start. Sequence numbers are reserved
-//!   in blocks, since refusals have numbers and are not written.
-//! - `store`: the contents of a session's folder, on a `SessionFs`; and [`Stores`], the stores of sessions.
 //! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
 //!   only itself. At most 64 answers and 64 MiB of them are pending; a client that reads nothing for 30 s is dropped.
 //! - `dialect`: the handling of each protocol's messages. [`copilot`]: the same for the GitHub Copilot SDK.
@@ -36,10 +33,9 @@
 //!
 //! # Boundaries
 //!
-//! This crate knows no JSON format (that is `grove-wire`), no rule about what may happen in a session (that is
-//! `grove-core`) or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across
-//! an await, except for a log's lock while the log is written or read, and the lock of the register of client-stored
-//! sessions while it is written.
+//! This crate knows no JSON format (that is `grove-wire`), no file of a session or of the journal (that is
+//! `grove-storage`), no rule about what may happen in a session (that is `grove-core`) or about which files may be seen
+//! (that is `grove-work`), and no agent by name. It holds no lock across an await.
 //!
 //! # Example
 //!

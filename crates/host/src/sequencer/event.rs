@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use grove_core::*;
-use grove_storage::{ActionOrigin, SessionNames};
+use grove_storage::ActionOrigin;
+use grove_storage::session_file::SessionNames;
 use grove_wire::ahp::uri;
 use grove_wire::registry::Registry;
 use grove_wire::{ahp, v1};

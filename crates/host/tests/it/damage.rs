@@ -2,11 +2,9 @@
 
 mod logs;
 mod records;
-mod segments;
 
 use grove_fs::SessionFs;
 use grove_host::Config;
-use grove_storage::{JournalStorage, SegmentFiles, SyncMode};
 use grove_testkit::Client;
 use serde_json::{Value, json};
 
@@ -69,17 +67,4 @@ fn let_events_go(host: &TestHost) {
 /// A line of a journal.
 fn line(text: &str) -> Vec<u8> {
     format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes())).into_bytes()
-}
-
-fn event(seq: u64) -> Vec<u8> {
-    line(&format!(
-        r#"{{"event":{{"seq":{seq},"event":{{"at":1,"change":{{"root":{{"activeSessionsChanged":0}}}}}}}}}}"#
-    ))
-}
-
-async fn written(folder: &std::path::Path, seqs: std::ops::Range<u64>) {
-    let (mut journal, _) = SegmentFiles::open(folder).unwrap();
-    for seq in seqs {
-        journal.append(event(seq), SyncMode::Now, seq).await.unwrap();
-    }
 }

@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
+use super::contents::{JournalContents, JournalItem};
 use super::end::{self, EndFile};
 use super::record::{JournalRecord, JournalRecordRef, SegmentEnd};
 use super::record_journal::{JournalStorage, SyncMode};
-use super::recover::{JournalContents, JournalItem};
 
 /// The size at which a segment ends and the next one starts.
 const SEGMENT_BYTES: u64 = 16 << 20;

@@ -8,30 +8,26 @@
 //! On disk the journal is a folder of segments, written one after another. A segment is deleted when all of it is in
 //! the sessions' own folders, and no reconnecting client could need it for replay.
 
+mod contents;
 mod end;
 mod files;
-mod log_replay;
-mod partial_turn;
 mod position;
 mod record;
 mod record_journal;
-mod recover;
-mod replay;
-mod restore;
 
 use std::io;
 
 use async_trait::async_trait;
 use grove_core::{ChatId, ClientId, Event, FrameCursor, SessionId, Timestamp};
 
+pub use contents::JournalContents;
+pub(crate) use contents::{JournalItem, JournaledMove};
 pub use files::{JournalError, SegmentFiles};
 pub(crate) use position::MAX_SEQ;
 pub use position::Position;
+pub(crate) use record::JournalRecord;
 pub use record::{ActionOrigin, ClientVersion};
 pub use record_journal::{FileJournal, JournalStorage, RecordJournal, SyncMode};
-pub(crate) use recover::lacks_numbers;
-pub use recover::{JournalContents, RecoveredState, recover};
-pub use replay::{RecoveredReplay, ReplayStep, SessionNames};
 
 /// Writes batches of entries, and gives each entry its position.
 ///

@@ -7,9 +7,9 @@ use std::path::Path;
 use async_trait::async_trait;
 use grove_core::ClientId;
 
+use super::contents::JournalContents;
 use super::files::{JournalError, SegmentFiles};
 use super::record::{ClientVersion, JournalRecordRef};
-use super::recover::JournalContents;
 use super::{AppendOutcome, EventGroup, Journal, JournalEntry, JournalStart, KnownClient, PendingEntry, Position};
 
 /// The storage of a journal's records.

@@ -16,7 +16,6 @@ pub mod settings;
 pub mod store_move;
 pub mod store_scan;
 pub(crate) mod stores;
-pub(crate) mod verify;
 
 use grove_fs::{FsError, Removal, SessionFs};
 

@@ -10,14 +10,7 @@ use super::paths;
 use super::session_file::{self, LoadError, SessionFile};
 use super::store_move::{self, Move};
 use super::stores::{StoreLifetime, Stores, check_reachable};
-use crate::journal::MAX_SEQ;
-
-/// The last move of a session in the journal.
-#[derive(Clone, Debug)]
-pub(crate) struct JournaledMove {
-    pub(crate) seq: u64,
-    pub(crate) to: StoreName,
-}
+use crate::journal::{JournaledMove, MAX_SEQ};
 
 /// The contents of the stores.
 #[derive(Debug, Default)]

@@ -1,14 +1,14 @@
 //! A journal that is gone, restored from a backup, or has impossible numbers and times.
 
 use grove_fs::SessionFs;
-use grove_host::{Config, Limits};
-use grove_storage::{JournalStorage, SegmentFiles, SyncMode, verify_session};
+use grove_host::Config;
+use grove_storage::verify_session;
 use grove_testkit::Client;
 use grove_testkit::ahp::{self, ReconnectOutcome};
 use grove_wire::v1::TurnState;
 use serde_json::json;
 
-use super::{FILE, LOG, URI, event, file, killed_after_three_turns, let_events_go, line, settle, turns, written};
+use super::{FILE, LOG, URI, file, killed_after_three_turns, let_events_go, line, settle, turns};
 use crate::harness::TestHost;
 
 #[tokio::test(start_paused = true)]
@@ -123,28 +123,6 @@ async fn a_time_in_the_journal_that_no_clock_shows_is_replaced_and_told() {
         client.run_script(URI, "t2", json!([{"say": "on"}])).await;
         settle(&host, &mut client, 2).await;
         assert!(file(&host).await["modifiedAt"].as_u64().unwrap() < 1 << 53, "{odd}");
-    }
-}
-
-#[tokio::test]
-async fn a_mark_that_no_agent_comes_to_is_not_taken_from_the_journal() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("journal");
-    written(&folder, 1..4).await;
-    for odd in ["18446744073709551615", "9007199254740993"] {
-        for mark in
-            [format!(r#"{{"process":7,"frame":{odd}}}"#), format!(r#"{{"process":7,"frame":3,"open":[{odd}]}}"#)]
-        {
-            let (mut journal, _) = SegmentFiles::open(&folder).unwrap();
-            let record = line(&format!(r#"{{"mark":{{"session":"s","chat":"main","mark":{mark}}}}}"#));
-            journal.append([record, event(9)].concat(), SyncMode::Now, 9).await.unwrap();
-            drop(journal);
-            let (_, contents) = SegmentFiles::open(&folder).unwrap();
-            let stores = grove_host::Env::in_memory().stores;
-            let recovered = grove_storage::recover(contents, &stores, Limits::default().snapshot()).await.unwrap();
-            let damage = recovered.damage.last().unwrap();
-            assert!(damage.contains("a frame that no agent comes to"), "{damage:?}");
-        }
     }
 }
 

@@ -18,7 +18,6 @@ pub use self::load::{LoadError, floor, load, read, read_turns, with_turns};
 pub(crate) use self::load::{load_turns, rebuild};
 pub use self::portable::{adopt_staged, read_portable};
 use super::paths;
-use crate::journal::SessionNames;
 
 /// The version of this file's format.
 const VERSION: u32 = 1;
@@ -80,6 +79,15 @@ pub struct EvictedSession {
     pub session: Session,
     /// Says whether its last turn ended in error.
     pub failed: bool,
+}
+
+/// The names under which clients know a session and its chats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionNames {
+    pub uri: SessionUri,
+    pub agent: AgentId,
+    /// The chats beside the main one, each with the URI that a client gave it.
+    pub chats: Vec<(ChatId, Option<String>)>,
 }
 
 /// Says whether a session stays listed.

@@ -12,12 +12,12 @@ use grove_tree::{LogError, Owner, entries};
 use sha2::{Digest, Sha256};
 
 use super::log_replay::{inherited, is_told_by, replay_all, replay_newest};
-use super::recover::JournalContents;
+use super::verify::checksum;
+use crate::journal::JournalContents;
 use crate::store::chat_log::{ChatLog, ChatLogError};
 use crate::store::copy::{CopyError, CopyJob};
 use crate::store::session_file::{self, ExpectedLog, LoadError, LogExtent, SessionFile};
 use crate::store::stores::{StoreError, Stores};
-use crate::store::verify::checksum;
 use crate::store::{info, log_lock, paths, remove_if_present};
 
 /// A log that is not what its session's file says.

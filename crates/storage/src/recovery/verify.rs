@@ -8,9 +8,9 @@ use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::parse_turn_end;
 use grove_tree::{Owner, store};
 
-use super::session_file::{self, ExpectedLog, LoadError, SessionFile};
-use super::{log_lock, paths};
-use crate::journal::{FileJournal, lacks_numbers};
+use crate::journal::{FileJournal, JournalContents};
+use crate::store::session_file::{self, ExpectedLog, LoadError, SessionFile};
+use crate::store::{log_lock, paths};
 
 /// The part of a log that is read at a time.
 const PIECE: usize = 1 << 20;
@@ -57,6 +57,23 @@ pub async fn verify_session(fs: &dyn SessionFs, session: &SessionId) -> Vec<Stri
         Err(LoadError::Fs(FsError::NotFound { .. })) => Vec::new(),
         Err(error) => vec![format!("session {session}: {error}")],
     }
+}
+
+/// Reports sessions' folders with sequence numbers that the journal lacks.
+///
+/// The journal has each number first, so it was removed, truncated, or is an older one.
+pub(super) fn lacks_numbers<'a>(
+    contents: &JournalContents,
+    files: impl IntoIterator<Item = &'a SessionFile>,
+) -> Option<String> {
+    let known = contents.last_used();
+    let newest = files.into_iter().filter(|file| file.seq > known).max_by_key(|file| file.seq)?;
+    let (id, seq) = (newest.id(), newest.seq);
+    let journal = if known == 0 { "holds none".to_owned() } else { format!("ends at {known}") };
+    Some(format!(
+        "the folder of session {id} has events up to number {seq}, and the journal {journal}: it was removed, cut off, or \
+         restored from a backup; events that only it had are lost, and the folders' data is used"
+    ))
 }
 
 fn session_of(name: &str) -> Option<SessionId> {
@@ -110,7 +127,7 @@ async fn verify_log(fs: &dyn SessionFs, session: &SessionId, log: &ExpectedLog) 
 }
 
 /// The checksum of the first bytes of a file.
-pub(crate) async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsError> {
+pub(super) async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsError> {
     let mut hasher = crc32fast::Hasher::new();
     let mut at = 0;
     while at < bytes {

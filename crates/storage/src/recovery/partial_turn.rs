@@ -4,7 +4,7 @@ use grove_core::*;
 use grove_fs::SessionFs;
 use grove_tree::store;
 
-use super::recover::JournalContents;
+use crate::journal::JournalContents;
 use crate::store::session_file::LoadError;
 use crate::store::{log_lock, paths};
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use grove_core::{AgentId, ChatId, Event, SessionId, SessionUri};
+use grove_core::{Event, SessionId};
 
-use super::record::ActionOrigin;
+use crate::journal::ActionOrigin;
+use crate::store::session_file::SessionNames;
 
 /// The events of a journal in order, with everything that their encoding needs.
 ///
@@ -19,6 +20,7 @@ pub struct RecoveredReplay {
 }
 
 /// A step of a replay.
+#[expect(clippy::large_enum_variant, reason = "nearly every step is an event")]
 #[derive(Debug)]
 pub enum ReplayStep {
     Event {
@@ -33,13 +35,4 @@ pub enum ReplayStep {
     },
     /// Events are missing here, since the journal is damaged.
     Gap,
-}
-
-/// The names under which clients know a session and its chats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionNames {
-    pub uri: SessionUri,
-    pub agent: AgentId,
-    /// The chats beside the main one, each with the URI that a client gave it.
-    pub chats: Vec<(ChatId, Option<String>)>,
 }

@@ -1,160 +1,28 @@
 //! Recovery: the state at the last host's end, from the journal and the sessions' folders.
 
+mod log_replay;
+mod partial_turn;
+mod replay;
+mod restore;
+mod verify;
+
 use std::collections::{HashMap, HashSet};
 
 use grove_core::*;
 use grove_fs::FsError;
 use grove_tree::turns::TurnLimit;
 
-use super::files;
-use super::partial_turn::cut_partial_turn;
-use super::record::{ClientVersion, JournalRecord};
-use super::replay::{RecoveredReplay, ReplayStep};
-use super::restore::restore_logs;
+pub use self::replay::{RecoveredReplay, ReplayStep};
+pub use self::verify::{verify_all, verify_session};
+
+use self::partial_turn::cut_partial_turn;
+use self::restore::restore_logs;
+use self::verify::lacks_numbers;
+use crate::journal::{ClientVersion, JournalContents, JournalItem, JournalRecord};
 use crate::store::session_file::{self, EvictedSession, SessionFile};
-use crate::store::store_scan::{JournaledMove, StoreScan, store_scan};
+use crate::store::store_scan::{StoreScan, store_scan};
 use crate::store::stores::Stores;
 use crate::store::{copy, paths};
-
-/// The contents of a journal, in order.
-#[derive(Debug, Default)]
-pub struct JournalContents {
-    pub(super) found: Vec<JournalItem>,
-}
-
-#[expect(clippy::large_enum_variant, reason = "nearly all that is found is records")]
-#[derive(Debug)]
-pub(super) enum JournalItem {
-    JournalRecord(JournalRecord),
-    /// A description of something that cannot be read.
-    Damage(String),
-}
-
-impl JournalContents {
-    /// The contents of one segment, however its bytes end.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut contents = Self::default();
-        // Reading from memory cannot fail.
-        files::read_lines(bytes, "journal", files::SegmentTail::MayBeTorn, &mut contents).ok();
-        contents.replace_times();
-        contents
-    }
-
-    /// Gives events whose times no clock shows the time of the event before, and says so.
-    pub(super) fn replace_times(&mut self) {
-        let mut last = Timestamp(0);
-        let (mut first, mut count) = (None, 0u64);
-        for (at, found) in self.found.iter_mut().enumerate() {
-            let JournalItem::JournalRecord(JournalRecord::Event { event, .. }) = found else { continue };
-            if event.at.is_plausible() {
-                last = event.at;
-            } else {
-                event.at = last;
-                first = first.or(Some(at));
-                count += 1;
-            }
-        }
-        if let Some(first) = first {
-            let words = format!(
-                "the journal has {count} events with times that no clock shows: each is taken for as old as the one before it"
-            );
-            self.found.insert(first, JournalItem::Damage(words));
-        }
-    }
-
-    /// The last move of each session since it was created.
-    fn moves(&self) -> HashMap<SessionId, JournaledMove> {
-        let mut moves = HashMap::new();
-        for found in &self.found {
-            let JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) = found else { continue };
-            match &event.change {
-                Change::Session(id, SessionEvent::Created(_)) => drop(moves.remove(id)),
-                Change::Session(id, SessionEvent::Moved(to)) => {
-                    moves.insert(id.clone(), JournaledMove { seq: *seq, to: to.clone() });
-                }
-                _ => {}
-            }
-        }
-        moves
-    }
-
-    /// The highest sequence number of an event.
-    pub(super) fn last_seq(&self) -> u64 {
-        let events = self.found.iter().rev().filter_map(|found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => Some(*seq),
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        });
-        events.max().unwrap_or(0)
-    }
-
-    /// Descriptions of everything that cannot be read.
-    pub(crate) fn damage(&self) -> impl Iterator<Item = &str> {
-        self.found.iter().filter_map(|found| match found {
-            JournalItem::Damage(what) => Some(what.as_str()),
-            JournalItem::JournalRecord(_) => None,
-        })
-    }
-
-    /// The events of a session, with their sequence numbers.
-    pub(super) fn events_of(&self, session: &SessionId) -> impl Iterator<Item = (u64, &Event)> {
-        self.found.iter().filter_map(move |found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { seq, event, .. }) => {
-                (event.change.session() == Some(session)).then_some((*seq, event))
-            }
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        })
-    }
-
-    /// The chats of which the journal has something.
-    pub(super) fn chats(&self) -> HashSet<(&SessionId, &ChatId)> {
-        let chats = self.found.iter().filter_map(|found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
-                Change::Chat(session, chat, _) => Some((session, chat)),
-                Change::Session(..) | Change::Root(_) => None,
-            },
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        });
-        chats.collect()
-    }
-
-    /// When each session was created, of those whose creation the journal tells of.
-    pub(super) fn created(&self) -> HashMap<SessionId, Timestamp> {
-        let created = self.found.iter().filter_map(|found| match found {
-            JournalItem::JournalRecord(JournalRecord::Event { event, .. }) => match &event.change {
-                Change::Session(id, SessionEvent::Created(_)) => Some((id.clone(), event.at)),
-                _ => None,
-            },
-            JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
-        });
-        created.collect()
-    }
-}
-
-/// Reports sessions' folders with sequence numbers that the journal lacks.
-///
-/// The journal has each number first, so it was removed, truncated, or is an older one.
-pub(crate) fn lacks_numbers<'a>(
-    contents: &JournalContents,
-    files: impl IntoIterator<Item = &'a SessionFile>,
-) -> Option<String> {
-    let known = contents.found.iter().map(|found| match found {
-        JournalItem::JournalRecord(JournalRecord::Event { seq, .. }) => *seq,
-        JournalItem::JournalRecord(JournalRecord::Reserved(upto)) => *upto,
-        JournalItem::JournalRecord(JournalRecord::Jump { to, .. }) => *to,
-        JournalItem::JournalRecord(
-            JournalRecord::FrameCursor { .. } | JournalRecord::Client { .. } | JournalRecord::Segment { .. },
-        )
-        | JournalItem::Damage(_) => 0,
-    });
-    let known = known.max().unwrap_or(0);
-    let newest = files.into_iter().filter(|file| file.seq > known).max_by_key(|file| file.seq)?;
-    let (id, seq) = (newest.id(), newest.seq);
-    let journal = if known == 0 { "holds none".to_owned() } else { format!("ends at {known}") };
-    Some(format!(
-        "the folder of session {id} has events up to number {seq}, and the journal {journal}: it was removed, cut off, or \
-         restored from a backup; events that only it had are lost, and the folders' data is used"
-    ))
-}
 
 /// The state at the journal's end, and the data needed to continue from there.
 #[derive(Debug, Default)]
