@@ -10,7 +10,8 @@
 //!   [`SessionFs`](grove_fs::SessionFs).
 //! - [`Stores`]: folders of sessions by name. [`store_move`] moves a session to another store, [`store_scan`] finds the
 //!   sessions of all stores. [`ClientStorageRegister`] lists the sessions that storage clients keep.
-//! - [`copy`]: the log of a forked chat, copied from another one. [`copies`] are those under way.
+//! - [`copy`]: the log of a forked chat, copied from another one. [`copies`] are those under way, [`info`] are the entries
+//!   about a fork in both logs.
 //! - [`recover`]: the state at a start, from the journal and the folders. It completes interrupted moves and repairs
 //!   damaged logs from the journal. [`verify_all`] and [`verify_session`] report damage and change nothing.
 //!
