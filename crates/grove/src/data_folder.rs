@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use grove_host::Random;
-use grove_host::server::Token;
+use grove_host::{Random, Token};
 
 use crate::endpoint::HostEndpoint;
 use crate::secret_files::{self, SecretError};

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use grove_client::Fingerprint;
-use grove_host::Host;
 use grove_host::server::{
-    self, AccessPolicy, Certificate, HostServer, TlsListener, Token, TransportSecurity, UnixSocket, WebPage,
+    self, AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
 };
+use grove_host::{Host, Token};
 use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;

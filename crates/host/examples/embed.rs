@@ -8,8 +8,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
 use grove_core::{AgentInfo, TurnId};
-use grove_host::server::{self, AccessPolicy, Token};
-use grove_host::{Config, Env, Host};
+use grove_host::server::{self, AccessPolicy};
+use grove_host::{Config, Env, Host, Token};
 use tokio::net::TcpListener;
 
 /// An agent that repeats every message twice.

@@ -10,8 +10,6 @@ use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
 
-use crate::connection::FrameLog;
-
 /// The configuration of a host.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -25,8 +23,6 @@ pub struct Config {
     pub default_agent: Option<AgentId>,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
-    /// The file that records every frame, for debugging.
-    pub frame_log: Option<FrameLog>,
 }
 
 impl Default for Config {
@@ -39,7 +35,6 @@ impl Default for Config {
             temp_files: TempFilePolicy::Removed,
             default_agent: None,
             registry: Registry::RELEASED,
-            frame_log: None,
         }
     }
 }

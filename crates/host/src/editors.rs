@@ -13,9 +13,9 @@ use grove_core::{ClientId, Extra, SessionId};
 use grove_wire::ahp::{ContentEncoding, ResourceReadParams, ResourceReadResult};
 use grove_wire::jsonrpc::CallTable;
 
-use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
+use crate::subscriber::{Outgoing, Queue};
 
 /// The time in which an editor must answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -70,6 +70,11 @@ impl Editors {
 }
 
 impl Host {
+    /// The editors that are connected.
+    pub(crate) fn editors(&self) -> &Editors {
+        &self.0.editors
+    }
+
     /// A file's text in an editor that takes part in the session, if one has it open.
     pub async fn document(&self, session: &SessionId, path: &Path) -> Option<String> {
         let editors: Vec<ConnectedEditor> = self.0.editors.all().values().cloned().collect();

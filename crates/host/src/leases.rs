@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::branch::ChatAddress;
 use crate::env::Random;
-use crate::server::Token;
+use crate::host::Host;
+use crate::token::Token;
 
 /// The valid tokens. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,13 @@ impl Leases {
     fn with<T>(&self, look: impl FnOnce(&mut HashMap<String, ChatAddress>) -> T) -> T {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Host {
+    /// The chat that a lease's token gives access to, while the lease lasts.
+    pub(crate) fn leased_chat(&self, token: &str) -> Option<ChatAddress> {
+        self.0.leases.place(token)
     }
 }
 

@@ -30,8 +30,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use grove_host::server::{self, AccessPolicy, Token};
-//! use grove_host::{Config, Env, Host};
+//! use grove_host::server::{self, AccessPolicy};
+//! use grove_host::{Config, Env, Host, InProcessHost, Token};
 //! use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 //! use grove_sessions::{InMemoryState, SessionsProvider};
 //! use tokio::net::TcpListener;
@@ -44,7 +44,7 @@
 //!     let token = Token::generate(env.random.as_ref())?;
 //!     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
 //!     let hub = SessionHub::new(SessionSources {
-//!         this_host: host.in_process(),
+//!         this_host: InProcessHost::new(&host),
 //!         hosts: Arc::new(NoRemoteHosts),
 //!         history: None,
 //!         memory: Arc::new(InMemoryState::default()),
@@ -250,7 +250,7 @@ mod tests {
     /// A host with a hub.
     async fn hub(hosts: Arc<dyn HostDirectory>) -> (Host, SessionHub) {
         let host = Host::in_memory(Env::in_memory(), Config::default(), Vec::new()).await.unwrap();
-        let (this_host, memory) = (host.in_process(), Arc::new(InMemoryState::default()));
+        let (this_host, memory) = (InProcessHost::new(&host), Arc::new(InMemoryState::default()));
         let sources = SessionSources { this_host, hosts, history: None, memory, trust: None };
         (host, SessionHub::new(sources))
     }

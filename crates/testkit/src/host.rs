@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
-use grove_host::server::{self, AccessPolicy, HostServer, Token};
-use grove_host::{Clock, Host, Listener, Spawn, Stream, Task};
+use grove_host::server::{self, AccessPolicy, HostServer};
+use grove_host::{Clock, Host, Listener, Spawn, Stream, Task, Token};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;

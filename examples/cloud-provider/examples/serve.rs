@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::Cloud;
-use grove_host::server::{self, AccessPolicy, Token};
-use grove_host::{Config, Env, Host};
+use grove_host::server::{self, AccessPolicy};
+use grove_host::{Config, Env, Host, InProcessHost, Token};
 use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 use grove_sessions::{InMemoryState, Registration};
 use tokio::net::TcpListener;
@@ -34,7 +34,7 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
     let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
     let address = format!("ws://{on}/ws");
     let hub = SessionHub::new(SessionSources {
-        this_host: host.in_process(),
+        this_host: InProcessHost::new(&host),
         hosts: Arc::new(NoRemoteHosts),
         history: None,
         memory: Arc::new(InMemoryState::default()),

@@ -10,9 +10,9 @@ use grove_client::{
     Fingerprint, Options, SshError, TransportError, V1,
 };
 use grove_host::server::{
-    self, Asset, Caching, Certificate, HostServer, TlsListener, Token, TransportSecurity, UnixSocket, WebPage,
+    self, Asset, Caching, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
 };
-use grove_host::{Config, Env, Host};
+use grove_host::{Config, Env, Host, Token};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::json;
 use tempfile::TempDir;

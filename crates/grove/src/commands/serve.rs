@@ -10,8 +10,10 @@ use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
-use grove_host::server::{HostServer, Token};
-use grove_host::{Compaction, Config, Env, Folders, FrameLog, Host, HostStopped, Limits};
+use grove_host::server::HostServer;
+use grove_host::{
+    Compaction, Config, Env, Folders, FrameLog, Host, HostStopped, InProcessHost, Limits, Token, set_frame_log,
+};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
 use grove_storage::{ClientStorageRegister, FileJournal, recover};
 use grove_work::Roots;
@@ -138,14 +140,13 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     let stores = stores::open(settings)?.with_register(register(folder).await?);
     let env = Env { stores, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
-    let mut config = config(settings);
+    let config = config(settings);
     let private = config.folders.roots.private.clone();
     let backends = Arc::new(Backends::new(settings, args.log_agent_frames.clone(), private)?);
-    if let Some(file) = &args.log_frames {
-        let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
-        config.frame_log = Some(log);
-    }
-    let frame_log = config.frame_log.clone();
+    let frame_log = match &args.log_frames {
+        Some(file) => Some(FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?),
+        None => None,
+    };
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
     let recovered = recover(contents, &env.stores, config.limits.snapshot()).await?;
     for damage in &recovered.damage {
@@ -154,6 +155,9 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
     backends.sweep(&running_chats(&recovered.state)).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
+    if let Some(log) = &frame_log {
+        set_frame_log(&host, log.clone());
+    }
     backends.attend(&host);
     host.set_storage_check(folder.check());
     Ok(StartedHost { host, backends, frame_log, token })
@@ -164,7 +168,7 @@ fn set_session_sources(host: &Host, folder: &DataFolder, settings: &Settings) {
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let sources = SessionSources {
-        this_host: host.in_process(),
+        this_host: InProcessHost::new(host),
         hosts: Arc::new(HostsFile::of(folder.path())),
         history: show_history(host, folder, settings),
         memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),

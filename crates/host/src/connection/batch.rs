@@ -11,10 +11,10 @@ use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
 use grove_wire::x_grove;
 use tokio::sync::oneshot;
 
-use super::queue::{Encode, Outgoing, Queue, QueuedAnswer};
 use crate::dialect::ConnectionPeer;
 use crate::env::Spawn;
 use crate::sequencer::ReplySink;
+use crate::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
 
 /// The expected size of an answer, before it is known.
 pub(super) const ANSWER_BYTES: usize = 1 << 20;

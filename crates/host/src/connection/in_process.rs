@@ -4,30 +4,24 @@
 //! connection is like any other: in order, with a bounded queue, and its frames are logged.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::frame_log::{FrameDirection, FrameTap};
-use super::{DisconnectReason, MAX_QUEUED_MESSAGES, Outgoing, Queue, Texts, handle};
+use super::frame_log::{self, FrameDirection, FrameTap};
+use super::{MAX_QUEUED_MESSAGES, Texts, handle};
 use crate::dialect::ConnectionPeer;
-use crate::host::{Host, HostInner};
+use crate::host::{Host, WeakHost};
 use crate::sequencer::HostStopped;
+use crate::subscriber::{DisconnectReason, Outgoing, Queue};
 
 /// The messages that a client may not have received yet. Further ones wait in its queue.
 const UNRECEIVED: usize = 64;
 
 /// Connects clients in the host's own process. It does not keep the host alive.
-#[derive(Clone)]
-pub struct InProcessHost(Weak<HostInner>);
-
-impl fmt::Debug for InProcessHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InProcessHost").finish_non_exhaustive()
-    }
-}
+#[derive(Clone, Debug)]
+pub struct InProcessHost(WeakHost);
 
 /// A client's connection to the host of its process. Dropping it ends it.
 #[derive(Debug)]
@@ -46,20 +40,18 @@ pub enum InProcessMessage {
     Closed { code: u16, reason: &'static str },
 }
 
-impl Host {
-    /// A handle for clients in this process.
-    pub fn in_process(&self) -> InProcessHost {
-        InProcessHost(Arc::downgrade(&self.0))
-    }
-}
-
 impl InProcessHost {
+    /// A handle for clients in the process of this host.
+    pub fn new(host: &Host) -> Self {
+        Self(host.downgrade())
+    }
+
     /// Opens a connection, which a task of the host's own serves.
     pub fn connect(&self) -> Result<InProcessConnection, HostStopped> {
-        let host = Host(self.0.upgrade().ok_or(HostStopped)?);
+        let host = self.0.upgrade().ok_or(HostStopped)?;
         let (to_host, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
         let (output, from_host) = mpsc::channel(UNRECEIVED);
-        let spawn = host.0.env.spawn.clone();
+        let spawn = host.env().spawn.clone();
         spawn.spawn(Box::pin(serve(host, messages, output)));
         Ok(InProcessConnection { to_host, from_host })
     }
@@ -68,9 +60,9 @@ impl InProcessHost {
 /// Serves a connection until either side ends it.
 async fn serve(host: Host, messages: mpsc::Receiver<String>, output: mpsc::Sender<InProcessMessage>) {
     let id = host.next_connection();
-    let queue = Arc::new(Queue::new(&host.0.config.limits));
+    let queue = Arc::new(Queue::new(&host.config().limits));
     let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone());
-    let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));
+    let tap = frame_log::tap(&host, id);
     let tap = tap.as_ref();
     let handling = async {
         handle_all(&host, messages, &queue, &mut peer, tap).await;
@@ -86,7 +78,7 @@ async fn serve(host: Host, messages: mpsc::Receiver<String>, output: mpsc::Sende
         }
     };
     tokio::join!(handling, sending);
-    host.0.sequencer.detach(id).await.ok();
+    host.sequencer().detach(id).await.ok();
     peer.ended();
 }
 
@@ -123,7 +115,7 @@ async fn send_all(
     output: &mpsc::Sender<InProcessMessage>,
     tap: Option<&FrameTap>,
 ) -> DisconnectReason {
-    let clock = host.0.env.clock.as_ref();
+    let clock = host.env().clock.as_ref();
     let mut closed = pin!(queue.closed());
     let mut items = VecDeque::new();
     loop {

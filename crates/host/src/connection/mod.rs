@@ -4,11 +4,8 @@
 //! another copy.
 
 mod batch;
-mod budget;
-mod frame;
 mod frame_log;
 mod in_process;
-mod queue;
 mod write_buffer;
 
 use std::collections::VecDeque;
@@ -28,18 +25,15 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
-pub(crate) use budget::{Budget, ReservedBytes};
-pub use frame_log::FrameLog;
+pub use frame_log::{FrameLog, set_frame_log};
 pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
-pub(crate) use queue::{
-    AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, Outgoing, Queue, QueuedAnswer, QueuedNotice,
-};
 pub(crate) use write_buffer::{Texts, in_time};
 
 use crate::dialect::ConnectionPeer;
 use crate::env::{Stream, Task};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, ReplySink};
+use crate::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 
@@ -63,7 +57,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(5);
 /// `read` are bytes that were read from the stream with the request to upgrade.
 pub(crate) async fn serve(host: Host, stream: Box<dyn Stream>, read: Vec<u8>, first: Option<String>) {
     let id = host.next_connection();
-    let queue = Arc::new(Queue::new(&host.0.config.limits));
+    let queue = Arc::new(Queue::new(&host.config().limits));
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
     }
@@ -83,7 +77,7 @@ pub(crate) async fn serve(host: Host, stream: Box<dyn Stream>, read: Vec<u8>, fi
         .await;
         Box::pin(connection.farewell(reason)).await;
     }
-    host.0.sequencer.detach(id).await.ok();
+    host.sequencer().detach(id).await.ok();
     peer.ended();
 }
 
@@ -131,7 +125,7 @@ async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut Connecti
                 Box::new(move |encode| queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(encode, permit))));
             peer.handle(message, reply).await;
         }
-        Ok(Frame::Batch(messages)) => batch::handle(messages, queue, peer, host.0.env.spawn.as_ref()).await,
+        Ok(Frame::Batch(messages)) => batch::handle(messages, queue, peer, host.env().spawn.as_ref()).await,
     }
 }
 
@@ -171,17 +165,17 @@ impl Connection {
         read: Vec<u8>,
         queue: Arc<Queue>,
     ) -> Box<Self> {
-        let limits = &host.0.config.limits;
+        let limits = &host.config().limits;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(SOCKET_BUFFER)
             .max_write_buffer_size(CONTROL_BYTES)
             .max_message_size(Some(limits.message_bytes))
             .max_frame_size(Some(limits.message_bytes));
-        let clock = &host.0.env.clock;
+        let clock = &host.env().clock;
         Box::new(Self {
             socket: WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await,
-            tap: host.0.config.frame_log.as_ref().map(|log| log.tap(id, clock.clone())),
+            tap: frame_log::tap(host, id),
             silence_alarm: clock.sleep(limits.connection_silence / 3),
             host: host.clone(),
             queue,
@@ -225,7 +219,7 @@ impl Connection {
     ) -> Poll<ConnectionEvent> {
         // It never ends.
         let Poll::Pending = handling.poll(context);
-        let clock = self.host.0.env.clock.as_ref();
+        let clock = self.host.env().clock.as_ref();
         if let Poll::Ready(taken) = self.queue.poll_take(context, &mut self.items, &mut self.merge_alarm, clock) {
             return Poll::Ready(taken.map_or_else(ConnectionEvent::Closed, |()| ConnectionEvent::Output));
         }
@@ -241,7 +235,7 @@ impl Connection {
     /// Writes the items that were taken.
     async fn write(&mut self, handling: Handling<'_>) -> StepResult {
         let Self { host, socket, queue, tap, items, out, .. } = self;
-        let (clock, limit) = (host.0.env.clock.as_ref(), host.0.config.limits.write_silence);
+        let (clock, limit) = (host.env().clock.as_ref(), host.config().limits.write_silence);
         let writing = async {
             while !items.is_empty() {
                 let last = out.add(items, host, tap.as_ref()).await;
@@ -257,8 +251,8 @@ impl Connection {
 
     /// Sends a ping to a client that was silent; closes after several.
     async fn check_silence(&mut self, handling: Handling<'_>) -> StepResult {
-        let limits = &self.host.0.config.limits;
-        let clock = self.host.0.env.clock.as_ref();
+        let limits = &self.host.config().limits;
+        let clock = self.host.env().clock.as_ref();
         self.silence_alarm = clock.sleep(limits.connection_silence / 3);
         self.silent_alarms += 1;
         if self.silent_alarms > 3 {
@@ -284,7 +278,7 @@ impl Connection {
         tokio::select! {
             // Either the client has read it or it is gone.
             _ = farewell => {}
-            () = host.0.env.clock.sleep(CLOSE_GRACE) => {}
+            () = host.env().clock.sleep(CLOSE_GRACE) => {}
         }
     }
 }

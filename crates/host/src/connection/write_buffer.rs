@@ -14,10 +14,10 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error as SocketError;
 
 use super::frame_log::{FrameDirection, FrameTap};
-use super::queue::{AnswerPermit, DisconnectReason, EventFrames, Outgoing};
-use super::{FRAMED, PIECES, frame};
+use super::{FRAMED, PIECES};
 use crate::env::{Clock, Stream};
 use crate::host::Host;
+use crate::subscriber::{AnswerPermit, DisconnectReason, EventFrames, Outgoing, QueuedAnswer, frame};
 
 /// The messages that an item of a queue becomes.
 pub(crate) enum Texts {
@@ -38,7 +38,7 @@ impl Texts {
             Outgoing::EventFrames(events) => Texts::EventFrames(events),
             Outgoing::MergedDelta(merged) => {
                 let event = merged.first.merged(merged.text, merged.last_seq);
-                event.frame(merged.dialect, &host.0.config.registry).map_or(Texts::None, Texts::One)
+                event.frame(merged.dialect, &host.config().registry).map_or(Texts::None, Texts::One)
             }
             Outgoing::QueuedAnswer(answer) => Self::answer(answer),
             // A batch of notifications has no answer.
@@ -47,7 +47,7 @@ impl Texts {
         }
     }
 
-    fn answer(answer: super::QueuedAnswer) -> Self {
+    fn answer(answer: QueuedAnswer) -> Self {
         let (text, permit) = answer.into_text();
         Texts::QueuedAnswer(text, permit)
     }

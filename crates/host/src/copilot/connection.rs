@@ -4,10 +4,10 @@
 //! to the host's own calls are taken out of the stream as they arrive, since the request being handled may wait for
 //! them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
@@ -19,11 +19,11 @@ use tokio::sync::mpsc;
 use super::endpoint::CopilotEndpoint;
 use super::peer::CopilotPeer;
 use crate::config::Limits;
-use crate::connection::{AnswerPermit, Budget, DisconnectReason, Outgoing, Queue, ReservedBytes, Texts, in_time};
+use crate::connection::{Texts, in_time};
 use crate::env::Stream;
 use crate::host::Host;
-use crate::sequencer::ConnectionId;
 use crate::server::{Admission, Rejected};
+use crate::subscriber::{AnswerPermit, Budget, DisconnectReason, Outgoing, Queue, ReservedBytes};
 
 /// A client's messages that may wait; past this the connection is closed.
 ///
@@ -37,30 +37,6 @@ const READ: usize = 16 << 10;
 const FRAMED: usize = 1 << 20;
 /// Bytes of a client's messages that may wait; past this the connection is closed.
 const MAX_QUEUED_BYTES: usize = 32 << 20;
-
-/// The connections of SDKs, over all endpoints: a host that stops ends them.
-#[derive(Default)]
-pub(crate) struct CopilotConnections(Mutex<HashMap<ConnectionId, Arc<Queue>>>);
-
-impl CopilotConnections {
-    fn begun(&self, id: ConnectionId, queue: Arc<Queue>) {
-        self.all().insert(id, queue);
-    }
-
-    fn ended(&self, id: ConnectionId) {
-        self.all().remove(&id);
-    }
-
-    /// Ends all of them, after their queued output.
-    pub(crate) fn end(&self) {
-        self.all().values().for_each(|queue| queue.push(Outgoing::Last(DisconnectReason::Stopping)));
-    }
-
-    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
-    fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Queue>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A request or notification of a client.
 pub(super) struct IncomingCall {
@@ -101,15 +77,15 @@ impl CopilotEndpoint {
 
     async fn serve(&self, stream: impl Stream + 'static, client_admission: Option<(Admission, Rejected)>) {
         let (client_admission, mut rejected) = client_admission.unzip();
-        let limits = &self.host().0.config.limits;
+        let limits = &self.host().config().limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
         let calls = Arc::new(CallTable::new(CALLS));
         let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), client_admission);
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
-        self.host().0.copilot_connections.begun(id, queue.clone());
-        let clock = self.host().0.env.clock.clone();
+        self.host().add_unattached(id, queue.clone());
+        let clock = self.host().env().clock.clone();
         let talking = async {
             tokio::join!(
                 handle_all(messages, &queue, &peer),
@@ -137,7 +113,7 @@ impl CopilotEndpoint {
                 queue.close(DisconnectReason::Gone);
             }
         }
-        self.host().0.copilot_connections.ended(id);
+        self.host().remove_unattached(id);
         calls.close();
         peer.ended().await;
     }
@@ -279,7 +255,7 @@ async fn received(
 
 /// Writes a client's queued output. Each frame is written in one piece with its head.
 async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Host) {
-    let (clock, limit) = (host.0.env.clock.as_ref(), host.0.config.limits.write_silence);
+    let (clock, limit) = (host.env().clock.as_ref(), host.config().limits.write_silence);
     let mut closed = pin!(queue.closed());
     let mut items = VecDeque::new();
     'open: loop {

@@ -66,7 +66,7 @@ impl CopilotPeer {
         let call = MethodCall { method, params };
         match method {
             Method::Connect => call.answer_now(|params| self.connect(params)),
-            Method::Ping => call.answer_now(|params| Ok(PingResult::to(&params, self.host().0.env.clock.now()))),
+            Method::Ping => call.answer_now(|params| Ok(PingResult::to(&params, self.host().env().clock.now()))),
             Method::StatusGet => call.answer_now(|_: IgnoredAny| Ok(StatusResult::of(env!("CARGO_PKG_VERSION")))),
             Method::AuthGetStatus => call.answer_now(|_: IgnoredAny| Ok(auth_status())),
             Method::ModelsList => call.answer_now(|_: IgnoredAny| Ok(ModelsListResult { models: self.models() })),

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use grove_core::{SessionId, StoreName};
 use subtle::ConstantTimeEq;
 
+use super::feed::Feeds;
 use super::storage::EndpointStorageClient;
-use crate::connection::Queue;
 use crate::host::Host;
 use crate::sequencer::ConnectionId;
+use crate::subscriber::Queue;
 
 /// The configuration of an endpoint.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub struct CopilotEndpoint(Arc<EndpointInner>);
 
 struct EndpointInner {
     host: Host,
+    /// The feeds of the host, over all endpoints.
+    feeds: Arc<Feeds>,
     config: EndpointConfig,
     state: Mutex<EndpointState>,
 }
@@ -63,13 +66,18 @@ pub(super) struct EndpointState {
 
 impl CopilotEndpoint {
     pub fn new(host: Host, config: EndpointConfig) -> Self {
-        let endpoint = Self(Arc::new(EndpointInner { host, config, state: Mutex::default() }));
+        let endpoint =
+            Self(Arc::new(EndpointInner { feeds: host.shared_data(), host, config, state: Mutex::default() }));
         endpoint.announce();
         endpoint
     }
 
     pub(super) fn host(&self) -> &Host {
         &self.0.host
+    }
+
+    pub(super) fn feeds(&self) -> &Feeds {
+        &self.0.feeds
     }
 
     pub(super) fn store(&self) -> &StoreName {

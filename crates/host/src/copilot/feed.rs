@@ -11,9 +11,9 @@ use grove_wire::jsonrpc;
 use tokio::sync::{mpsc, watch};
 
 use super::peer::CopilotPeer;
-use crate::connection::{Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, HostStopped, ListenScope, PublishedState, SequencedEvent};
+use crate::subscriber::{Outgoing, Queue};
 
 /// Events of the endpoint itself that may wait; more are left out.
 const ENDPOINT_EVENT_BUFFER: usize = 64;
@@ -22,7 +22,7 @@ const FEED_BUFFER: usize = 4_096;
 
 /// The feeds of the sessions that SDKs have open.
 #[derive(Debug, Default)]
-pub(crate) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
+pub(super) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
 
 /// The event stream of one session.
 pub(super) struct Feed {
@@ -66,7 +66,7 @@ impl Feeds {
     ) -> Result<(), HostStopped> {
         if let Some((feed, asides)) = self.add(session, connection, subscriber.clone()) {
             let begun = begin(host, session).await?;
-            host.0.env.spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
+            host.env().spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
         }
         self.send_pending_requests(host, session, &subscriber).await
     }
@@ -97,13 +97,13 @@ impl Feeds {
         session: &SessionId,
         subscriber: &FeedSubscriber,
     ) -> Result<(), HostStopped> {
-        let (id, now) = (session.clone(), host.0.env.clock.now());
+        let (id, now) = (session.clone(), host.env().clock.now());
         let look = move |published: &PublishedState| {
             let session = published.state.sessions.get(&id)?;
             session.main_chat()?.active.as_ref()?;
             Some(Projector::new(session).waiting(now))
         };
-        for event in host.0.sequencer.read(look).into_iter().flatten() {
+        for event in host.sequencer().read(look).into_iter().flatten() {
             if let Some(text) = frame(session, event) {
                 subscriber.queue.push(Outgoing::Frame(text));
             }
@@ -177,7 +177,7 @@ async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStoppe
         let session: Option<&Session> = published.state.sessions.get(&id);
         session.map(Projector::new)
     };
-    host.0.sequencer.listen(ListenScope::Session(session.clone()), FEED_BUFFER, look).await
+    host.sequencer().listen(ListenScope::Session(session.clone()), FEED_BUFFER, look).await
 }
 
 /// Sends events until nobody subscribes or the session is gone.
@@ -192,7 +192,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
                     None => break,
                 },
                 Some(data) = asides.recv() => {
-                    feed.tell(projector.aside(host.0.env.clock.now(), data));
+                    feed.tell(projector.aside(host.env().clock.now(), data));
                     continue;
                 }
             };
@@ -225,7 +225,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
 /// Drops the feed of a session that is gone.
 fn forget(host: &Host, feed: &Feed) {
     feed.subscribers().clear();
-    host.0.feeds.all().remove(&feed.session);
+    host.shared_data::<Feeds>().all().remove(&feed.session);
 }
 
 fn frame(session: &SessionId, event: Event) -> Option<Arc<str>> {

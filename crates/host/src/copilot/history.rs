@@ -10,9 +10,9 @@ use grove_wire::copilot::{Event, EventData, project};
 
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::branch::ChatAddress;
-use crate::dialect::turns;
 use crate::sequencer::SubscriptionTarget;
 use crate::session::{NavigateOptions, TreeAnswer, TreeRequest};
+use crate::turns;
 
 /// Turns that are read at once.
 const TURNS: usize = 1_000;
@@ -61,10 +61,10 @@ impl CopilotPeer {
     /// Reads events from a cursor on, and waits for more if there are none and the client asks for that.
     pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let feed = self.host().0.feeds.of(&session.id);
+        let feed = self.endpoint().feeds().of(&session.id);
         let mut news = feed.map(|feed| feed.updates());
         let patience = params.wait_ms.unwrap_or(0).min(MAX_WAIT_MS);
-        let deadline = self.host().0.env.clock.sleep(Duration::from_millis(patience));
+        let deadline = self.host().env().clock.sleep(Duration::from_millis(patience));
         tokio::pin!(deadline);
         loop {
             let transcript = self.transcript(&session).await?;
@@ -87,7 +87,7 @@ impl CopilotPeer {
         let session = self.find(&params.session_id).await?;
         // An explicit request covers the whole conversation, however short it is.
         let instructions = params.custom_instructions.filter(|text| !text.is_empty());
-        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
             feed.say(CompactionStart::default());
         }
         let asked =
@@ -151,7 +151,7 @@ impl CopilotPeer {
         let request = TreeRequest::Navigate { target: Some(entry), navigate_options: NavigateOptions::default() };
         self.host().ask_tree(&place(session), request).await?.answer().await?;
         let events_removed = before.saturating_sub(kept) as u64;
-        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
             feed.say(SnapshotRewind { up_to_event_id: event.to_owned(), events_removed });
         }
         Ok(events_removed)

@@ -22,7 +22,5 @@ mod storage;
 mod turns;
 mod workspace;
 
-pub(crate) use connection::CopilotConnections;
 pub use endpoint::{CopilotEndpoint, EndpointConfig};
-pub(crate) use feed::Feeds;
 pub use quick_ack::{QuickAckListener, QuickAckStream};

@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
-use crate::connection::{Encode, Outgoing, Queue, QueuedAnswer};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, PublishedState};
 use crate::server::Admission;
-use crate::session::{CommandError, SessionHandle, ToSession};
+use crate::session::{CommandError, SessionHandle};
+use crate::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
 
 /// The host's end of a connection. Clones are the same one.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl CopilotPeer {
         let is_in = client_admission.is_none();
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
-        endpoint.host().0.env.random.fill(&mut bytes).ok();
+        endpoint.host().env().random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
         let state = Mutex::new(CopilotPeerState { is_in, open: HashMap::new() });
         let peer = Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, client, client_admission, state }));
@@ -144,7 +144,7 @@ impl CopilotPeer {
             }
         }
         drop(state);
-        self.host().0.feeds.detach(session, self.0.id);
+        self.endpoint().feeds().detach(session, self.0.id);
         self.state().open.remove(session).is_some()
     }
 
@@ -164,7 +164,7 @@ impl CopilotPeer {
         if let Some(id) = uri.id()
             && let Some(session) = self.host().open_session(&id)
         {
-            session.inbox.send(ToSession::ClientGone(self.0.client.clone())).await.ok();
+            session.client_gone(self.0.client.clone()).await;
         }
     }
 
@@ -197,7 +197,7 @@ impl CopilotPeer {
             queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(text), permit)));
         };
         match takes_time {
-            true => self.host().0.env.spawn.spawn(Box::pin(answering)),
+            true => self.host().env().spawn.spawn(Box::pin(answering)),
             false => answering.await,
         }
     }
@@ -210,7 +210,7 @@ impl CopilotPeer {
         let look = move |published: &PublishedState| {
             published.state.sessions.get(&wanted).map(|session| (session.uri.clone(), session.store.clone()))
         };
-        match self.host().0.sequencer.read(look) {
+        match self.host().sequencer().read(look) {
             Some((uri, store)) if self.may_see(&store) => Ok(SessionRef { uri, id }),
             Some(_) | None => Err(CopilotError::Failed(format!("Session not found: {id}"))),
         }
@@ -224,7 +224,7 @@ impl CopilotPeer {
     ) -> Result<T, CopilotError> {
         let id = session.id.clone();
         let seen = move |published: &PublishedState| published.state.sessions.get(&id).map(look);
-        let seen = self.host().0.sequencer.read(seen);
+        let seen = self.host().sequencer().read(seen);
         seen.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
     }
 

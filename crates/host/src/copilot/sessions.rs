@@ -17,10 +17,10 @@ use grove_work::GitRepository;
 use super::endpoint::CopilotEndpoint;
 use super::feed::FeedSubscriber;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
-use crate::connection::Outgoing;
 use crate::host::CreateSession;
 use crate::sequencer::{ListenScope, PublishedState};
 use crate::session::{WorkspaceAnswer, WorkspaceRequest};
+use crate::subscriber::Outgoing;
 
 /// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;
@@ -79,9 +79,9 @@ impl CopilotPeer {
     /// Tells all clients that have a session open that another one has opened it.
     async fn announce_resumed(&self, id: &str) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
-        let now = self.host().0.env.clock.now();
+        let now = self.host().env().clock.now();
         let resumed = self.look(&session, move |session| SessionResume::of(session, now)).await?;
-        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
             feed.say(resumed);
         }
         Ok(())
@@ -103,7 +103,7 @@ impl CopilotPeer {
             answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
         };
         let answers = subscriber.answers.is_some();
-        self.host().0.feeds.attach(self.host(), &session.id, self.id(), subscriber).await?;
+        self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await?;
         self.opened(&session);
         let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
         if !tools.is_empty() {
@@ -169,7 +169,7 @@ impl CopilotPeer {
             rows.sort_by(|(a, _), (b, _)| b.cmp(a));
             rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()
         };
-        let rows = self.host().0.sequencer.read(look);
+        let rows = self.host().sequencer().read(look);
         self.with_client_stored(rows).await
     }
 
@@ -312,9 +312,9 @@ impl CopilotEndpoint {
     /// Announces created, changed and deleted sessions for as long as the endpoint exists.
     pub(super) fn announce(&self) {
         let (endpoint, host) = (self.downgrade(), self.host().clone());
-        let spawn = host.0.env.spawn.clone();
+        let spawn = host.env().spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Ok(((), mut heard)) = host.0.sequencer.listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
+            while let Ok(((), mut heard)) = host.sequencer().listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
                 while let Some(event) = heard.recv().await {
                     let Some(endpoint) = endpoint.upgrade() else { return };
                     let Change::Session(id, change) = &event.event.change else { continue };
@@ -327,7 +327,7 @@ impl CopilotEndpoint {
                         let session = published.state.sessions.get(&wanted)?;
                         Some((session.store.clone(), project::lifecycle(&change, session)?))
                     };
-                    if let Some((store, told)) = host.0.sequencer.read(look)
+                    if let Some((store, told)) = host.sequencer().read(look)
                         && endpoint.may_see(&store)
                     {
                         endpoint.tell(&told);

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::endpoint::CopilotEndpoint;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 use crate::client_storage::{DeleteError, DeleteOutcome, ResumeError};
-use crate::connection::{Outgoing, Queue};
 use crate::sequencer::ConnectionId;
+use crate::subscriber::{Outgoing, Queue};
 
 /// Attempts to open a session that another program seems to have open.
 const MAX_ATTEMPTS: usize = 20;
@@ -75,7 +75,7 @@ impl CopilotEndpoint {
     /// Closes the endpoint. Unsaved changes can only be written by its storage client.
     pub(crate) fn close(&self) {
         let endpoint = self.clone();
-        self.host().0.env.spawn.spawn(Box::pin(async move { endpoint.shut_down().await }));
+        self.host().env().spawn.spawn(Box::pin(async move { endpoint.shut_down().await }));
     }
 
     /// Closes the sessions of the storage client.
@@ -174,7 +174,7 @@ impl CopilotPeer {
         for _ in 0..MAX_ATTEMPTS {
             match self.host().resume_client_stored_in(self.endpoint().store(), session, folders.clone()).await {
                 // The program that has it open may be ending at this moment.
-                Err(ResumeError::Elsewhere(_)) => self.host().0.env.clock.sleep(ATTEMPT_INTERVAL).await,
+                Err(ResumeError::Elsewhere(_)) => self.host().env().clock.sleep(ATTEMPT_INTERVAL).await,
                 resumed => return Ok(resumed.map(|_| ())?),
             }
         }

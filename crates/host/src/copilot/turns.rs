@@ -7,7 +7,7 @@ use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
 
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
-use crate::connection::Outgoing;
+use crate::subscriber::Outgoing;
 
 impl CopilotPeer {
     /// Starts a turn. While one runs, the prompt is queued, or steers it.
@@ -112,7 +112,7 @@ impl CopilotPeer {
     /// Asks the client an agent's questions, one after another.
     pub(super) fn ask(&self, session: &SessionId, request: InputRequest) {
         let (peer, session) = (self.clone(), session.clone());
-        self.host().0.env.spawn.spawn(Box::pin(async move {
+        self.host().env().spawn.spawn(Box::pin(async move {
             let mut answers = Answers::new();
             for question in &request.questions {
                 let asked = project::user_input(&session, &request, Some(question));

@@ -140,10 +140,10 @@ impl CopilotPeer {
     pub(super) async fn save_paste(&self, params: SaveLargePasteParams) -> Result<SaveLargePasteResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let size = params.content.len();
-        if size <= self.host().0.config.limits.spill_bytes {
+        if size <= self.host().config().limits.spill_bytes {
             return Ok(SaveLargePasteResult { saved: None.into() });
         }
-        let name = format!("paste-{}.txt", self.host().0.env.clock.now().0);
+        let name = format!("paste-{}.txt", self.host().env().clock.now().0);
         let bytes = params.content.into_bytes();
         let request = WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name: name.clone(), bytes };
         self.ask_workspace(&session, request).await?;

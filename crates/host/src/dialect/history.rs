@@ -8,10 +8,10 @@ use grove_wire::x_grove::history::{
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
-use crate::connection::Encode;
 use crate::history::{self, HistoryOpenError, HistoryQuery, HistoryUnavailable, Scan};
 use crate::host::Host;
 use crate::sequencer::ReplySink;
+use crate::subscriber::Encode;
 
 /// The default number of sessions in a page.
 const ROWS: usize = 100;

@@ -11,10 +11,10 @@ use grove_wire::x_grove::import::*;
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params, refused};
-use crate::connection::Encode;
 use crate::host::Host;
 use crate::import::{ImportJob, ImportRequest};
 use crate::sequencer::ReplySink;
+use crate::subscriber::Encode;
 
 /// The imports in progress of a connection. They are discarded with it.
 pub(super) struct ImportJobs {
@@ -47,7 +47,7 @@ impl ImportJobs {
     pub(super) fn ended(self) {
         let Self { host, open, .. } = self;
         if !open.is_empty() {
-            host.0.env.spawn.spawn(Box::pin(async move {
+            host.env().spawn.spawn(Box::pin(async move {
                 for import in open.into_values() {
                     import.discard().await;
                 }
@@ -59,7 +59,7 @@ impl ImportJobs {
         let params: BeginParams = read_params(params)?;
         let BeginParams { id, provider, preferred_provider, store, title, .. } = params;
         let BeginParams { working_directory, created_at, modified_at, from, seal, imported_from, .. } = params;
-        let most = self.host.0.config.limits.imports;
+        let most = self.host.config().limits.imports;
         if self.open.len() >= most {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
             return Err(ErrorObject::invalid_params(why));
@@ -104,7 +104,7 @@ impl ImportJobs {
 
     /// Commits in a task of its own, so that a lost connection does not leave half an import.
     fn commit(&self, id: Id, import: ImportJob, reply: ReplySink) {
-        self.host.0.env.spawn.spawn(Box::pin(async move {
+        self.host.env().spawn.spawn(Box::pin(async move {
             let answer = match import.commit().await {
                 Ok(imported) => encode(
                     &id,

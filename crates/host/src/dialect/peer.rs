@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
-use super::{Dialect, ahp, v1};
-use crate::connection::{DueAnswer, Encode, Outgoing, Queue};
+use super::{ahp, v1};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, ReplySink};
+use crate::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
 
 pub(crate) struct ConnectionPeer {
     host: Host,
@@ -73,7 +73,7 @@ impl ConnectionPeer {
                             // A summary may take long, and must not hold up the client's next messages.
                             Ok((begun, due)) => {
                                 let host = self.host.clone();
-                                self.host.0.env.spawn.spawn(Box::pin(async move {
+                                self.host.env().spawn.spawn(Box::pin(async move {
                                     let answer = begun.answer(&host).await;
                                     reply(Encode::Text(answer));
                                     drop(due);
@@ -193,7 +193,7 @@ impl ConnectionPeer {
 
     fn used_ahp(&self, client: Option<ClientId>) -> bool {
         let Some(client) = client else { return false };
-        let known = self.host.0.sequencer.find_client(&client);
+        let known = self.host.sequencer().find_client(&client);
         known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
     }
 }

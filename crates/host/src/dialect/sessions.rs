@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::encode;
-use crate::connection::{Encode, Outgoing, Queue, QueuedNotice};
 use crate::host::Host;
 use crate::sequencer::ReplySink;
 use crate::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubRefusalKind};
+use crate::subscriber::{Encode, Outgoing, Queue, QueuedNotice};
 
 /// Notices that wait to be written.
 ///
@@ -83,7 +83,7 @@ impl SessionHubClient {
             | SessionsCall::DeleteChat(_)
             | SessionsCall::SetRead(_)
             | SessionsCall::Browse(_) => {
-                self.host.0.env.spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
+                self.host.env().spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
             }
         }
     }
@@ -116,7 +116,7 @@ impl SessionHubClient {
         answer(id, Ok(SessionsOutcome::Subscribed(Box::new(result))), reply);
         let (stop, stopped) = oneshot::channel();
         self.subscribed = Some(stop);
-        self.host.0.env.spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));
+        self.host.env().spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));
     }
 }
 

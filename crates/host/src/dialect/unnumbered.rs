@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::answer::stopped;
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
+use crate::sequencer::{ConnectionId, DirectReply};
 
 /// Refuses an action whose number could not be read. Returns the error if something else is wrong with it.
 ///
@@ -25,5 +25,5 @@ pub(super) async fn refuse(
     let Some(action) = params.and_then(InvalidSeqAction::read) else { return Err(error) };
     let frame = move |seq| refusal(&action, client.as_str(), seq).map(Arc::from);
     let refused = DirectReply { connection, frame: Box::new(frame), answer: None };
-    host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)
+    host.sequencer().send_direct(refused).await.map_err(stopped)
 }

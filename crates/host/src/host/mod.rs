@@ -2,17 +2,19 @@
 
 mod agents;
 mod clients;
+mod connections;
 mod creation;
 mod open_sessions;
 mod publication;
 mod services;
+mod shared_data;
 mod status;
 mod stop;
 mod stores;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use grove_agents::Agent;
 use grove_core::*;
@@ -28,18 +30,19 @@ pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING}
 pub use status::HostStatus;
 
 use clients::waited_for;
+use connections::UnattachedConnections;
 use open_sessions::OpenSessions;
+use shared_data::SharedData;
 use status::StorageCheck;
 
 use crate::config::Config;
-use crate::copilot::{CopilotConnections, Feeds};
 use crate::editors::Editors;
 use crate::env::Env;
 use crate::history::History;
 use crate::hooks::Hooks;
 use crate::import::ImportReservations;
 use crate::leases::Leases;
-use crate::sequencer::{ConnectionId, HostStopped, Sequencer, SequencerHandle, StorageHealth};
+use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
 use crate::trust::FolderTrust;
@@ -48,9 +51,26 @@ use crate::trust::FolderTrust;
 #[derive(Clone)]
 pub struct Host(pub(crate) Arc<HostInner>);
 
+/// A reference to a host that does not keep it alive.
+#[derive(Clone)]
+pub struct WeakHost(Weak<HostInner>);
+
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for WeakHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WeakHost").finish_non_exhaustive()
+    }
+}
+
+impl WeakHost {
+    /// The host, if it has not ended.
+    pub fn upgrade(&self) -> Option<Host> {
+        self.0.upgrade().map(Host)
     }
 }
 
@@ -73,12 +93,12 @@ pub(crate) struct HostInner {
     pub(crate) editors: Editors,
     /// Sessions whose temporary files are kept, though the host's are not.
     keeping: Mutex<HashSet<SessionId>>,
-    /// The event streams for SDKs, and their connections.
-    pub(crate) feeds: Feeds,
-    pub(crate) copilot_connections: CopilotConnections,
     /// Sessions whose temporary files an earlier host left and that are still needed.
     left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
+    /// Connections that do not attach to the sequencer.
+    unattached: UnattachedConnections,
+    shared_data: SharedData,
     watcher: Mutex<Option<Watcher>>,
     /// The sessions of other tools, if the host has a history.
     history: OnceLock<Arc<dyn History>>,
@@ -138,10 +158,10 @@ impl Host {
             imports: ImportReservations::default(),
             editors: Editors::default(),
             keeping: Mutex::default(),
-            feeds: Feeds::default(),
-            copilot_connections: CopilotConnections::default(),
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
+            unattached: UnattachedConnections::default(),
+            shared_data: SharedData::default(),
             watcher: Mutex::default(),
             history: OnceLock::new(),
             session_hub: OnceLock::new(),
@@ -164,7 +184,23 @@ impl Host {
         Ok(host)
     }
 
-    pub(crate) fn next_connection(&self) -> ConnectionId {
-        ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
+    /// A reference that does not keep the host alive.
+    pub fn downgrade(&self) -> WeakHost {
+        WeakHost(Arc::downgrade(&self.0))
+    }
+
+    /// Clock, randomness, tasks and stores of the host.
+    pub fn env(&self) -> &Env {
+        &self.0.env
+    }
+
+    /// The configuration of the host.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The sequencer: connections attach to it, and it answers from the published state.
+    pub(crate) fn sequencer(&self) -> &SequencerHandle {
+        &self.0.sequencer
     }
 }

@@ -3,9 +3,9 @@
 use tokio::sync::oneshot;
 
 use super::Host;
-use crate::connection::DisconnectReason;
 use crate::sequencer::ToSequencer;
 use crate::session::{SessionHandle, ToSession};
+use crate::subscriber::DisconnectReason;
 
 impl Host {
     /// Stops: no new turns, a grace period for running ones, then an error for the rest; closes connections.
@@ -13,7 +13,7 @@ impl Host {
         self.stop_sessions().await;
         // Everything published before this is in the queues by now.
         self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::Stopping)).await.ok();
-        self.0.copilot_connections.end();
+        self.0.unattached.end();
     }
 
     /// Stops a host whose storage was deleted: clients are told so. Sessions that wait for something to be written are given
@@ -22,7 +22,7 @@ impl Host {
         let patience = self.0.env.clock.sleep(self.0.config.limits.stop_grace);
         futures_util::future::select(Box::pin(self.stop_sessions()), patience).await;
         self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::StorageLost)).await.ok();
-        self.0.copilot_connections.end();
+        self.0.unattached.end();
     }
 
     async fn stop_sessions(&self) {

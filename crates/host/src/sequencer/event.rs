@@ -9,7 +9,7 @@ use grove_wire::ahp::uri;
 use grove_wire::registry::Registry;
 use grove_wire::{ahp, v1};
 
-use crate::dialect::Dialect;
+use crate::subscriber::Dialect;
 
 /// The names of a session and its chats in the protocols.
 #[derive(Debug)]

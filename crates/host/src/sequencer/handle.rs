@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::state::SharedState;
 use super::{
     Attach, ClientRecord, ConnectionId, DirectReply, JournalWriteError, Listen, ListenScope, Publication,
-    PublishedState, ReplySink, SequencedEvent, Subscribe, ToSequencer,
+    PublishedState, ReplySink, SequencedEvent, Subscribe, SubscriptionTarget, ToSequencer,
 };
-use crate::connection::Encode;
+use crate::subscriber::Encode;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]
@@ -116,6 +116,20 @@ impl SequencerHandle {
         message.answer = Some((reply, answer));
         self.tell(ToSequencer::SendDirect(message)).await?;
         answered.await.map_err(|_| HostStopped)
+    }
+
+    /// Sends a message to one connection.
+    pub(crate) async fn send_direct(&self, message: DirectReply) -> Result<(), HostStopped> {
+        self.tell(ToSequencer::SendDirect(message)).await
+    }
+
+    /// Ends a connection's subscription.
+    pub(crate) async fn unsubscribe(
+        &self,
+        connection: ConnectionId,
+        wanted: SubscriptionTarget,
+    ) -> Result<(), HostStopped> {
+        self.tell(ToSequencer::Unsubscribe(connection, wanted)).await
     }
 
     /// Ends a connection; its client counts as disconnected when this returns.

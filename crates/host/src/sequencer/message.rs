@@ -11,8 +11,7 @@ use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
-use crate::connection::{DisconnectReason, Encode, Queue};
-use crate::dialect::Dialect;
+use crate::subscriber::{Dialect, DisconnectReason, Encode, Queue};
 
 /// Events that happened together.
 pub(crate) struct Publication {

@@ -35,9 +35,8 @@ pub(crate) use state::PublishedState;
 pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
-use crate::connection::{Outgoing, Queue};
-use crate::dialect::Dialect;
 use crate::env::Clock;
+use crate::subscriber::{Dialect, Outgoing, Queue};
 use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.

@@ -8,8 +8,7 @@ use grove_storage::{ActionOrigin, Position};
 use grove_wire::v1;
 
 use super::{DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer};
-use crate::connection::{DisconnectReason, EventFrames, Outgoing};
-use crate::dialect::Dialect;
+use crate::subscriber::{Dialect, DisconnectReason, EventFrames, Outgoing};
 
 impl Sequencer {
     /// Publishes events. The first one has this position, the others have the following ones.

@@ -9,7 +9,7 @@ use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
-use crate::dialect::Dialect;
+use crate::subscriber::Dialect;
 
 /// The published state and the known clients, for readers outside the sequencer.
 ///

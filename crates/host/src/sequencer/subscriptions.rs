@@ -13,8 +13,7 @@ use super::{
     RememberedClient, ReplayedEvent, ResolvedTarget, Resource, SequencedEvent, Sequencer, Subscribe, SubscribeOutcome,
     Subscriber, SubscriptionTarget, publish,
 };
-use crate::connection::{DisconnectReason, Outgoing};
-use crate::dialect::Dialect;
+use crate::subscriber::{Dialect, DisconnectReason, Outgoing};
 
 impl Sequencer {
     pub(super) fn attach(&mut self, attach: Attach) {

@@ -45,7 +45,7 @@ impl ClientActivity {
         let mut seen = self.ever.load(Ordering::Relaxed);
         while quiet < patience {
             let step = step.min(patience - quiet);
-            host.0.env.clock.sleep(step).await;
+            host.env().clock.sleep(step).await;
             let status = host.status().await?;
             let ever = self.ever.load(Ordering::Relaxed);
             let used = ever != seen

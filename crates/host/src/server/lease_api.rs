@@ -22,7 +22,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let token = bearer(request.headers()).map(str::to_owned);
-    let place = token.as_deref().and_then(|token| server.host.0.leases.place(token));
+    let place = token.as_deref().and_then(|token| server.host.leased_chat(token));
     let (Some(token), Some(place)) = (token, place) else { return AccessError::Bearer.into_response() };
     // A summary takes long, and no pending connection may displace it.
     if let Err(full) = client_admission.admit(TokenId::lease(&token)) {

@@ -27,7 +27,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-pub use access::{AccessPolicy, Token, TransportSecurity};
+pub use access::{AccessPolicy, TransportSecurity};
 pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
@@ -93,14 +93,14 @@ impl HostServer {
             access: access.clone(),
             page: self.page.clone(),
             tickets: self.tickets.clone(),
-            challenges: Tickets::new(self.host.0.env.clone()),
-            proofs: Arc::new(ProofRate::new(self.host.0.env.clock.now())),
+            challenges: Tickets::new(self.host.env().clone()),
+            proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             places: self.places.clone(),
         };
         let (router, places, pending_connections) = (router(server), self.places.clone(), self.pending_connections());
-        let env = self.host.0.env.clone();
+        let env = self.host.env().clone();
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
             while let Some(stream) = accepted(listener.as_mut(), &env).await {
@@ -115,7 +115,7 @@ impl HostServer {
 
     /// The pending connections of a listener.
     fn pending_connections(&self) -> PendingConnections {
-        PendingConnections::new(self.host.0.config.limits.unauthenticated_connections)
+        PendingConnections::new(self.host.config().limits.unauthenticated_connections)
     }
 
     /// Waits until no authenticated connection is left.
@@ -168,7 +168,7 @@ pub fn serve_with_page(host: Host, access: AccessPolicy, page: WebPage, listener
 }
 
 fn serve_all(host: Host, access: AccessPolicy, page: Option<Arc<WebPage>>, listener: Box<dyn Listener>) -> HostServer {
-    let limits = &host.0.config.limits;
+    let limits = &host.config().limits;
     let places = ConnectionSlots::new(ConnectionSlotLimits {
         all: limits.connections,
         per_token: limits.token_connections,
@@ -176,7 +176,7 @@ fn serve_all(host: Host, access: AccessPolicy, page: Option<Arc<WebPage>>, liste
     });
     let serving = HostServer {
         page,
-        tickets: Tickets::new(host.0.env.clone()),
+        tickets: Tickets::new(host.env().clone()),
         client_activity: Arc::default(),
         programs: Arc::default(),
         places,
@@ -294,7 +294,7 @@ async fn prove(State(server): State<ListenerState>, request: Request) -> Respons
     let Some(nonce) = Nonce::from_query(request.uri().query()) else {
         return (StatusCode::BAD_REQUEST, "`?nonce=` must be 32 bytes in lower-case hexadecimal\n").into_response();
     };
-    if !server.proofs.allows(server.host.0.env.clock.now()) {
+    if !server.proofs.allows(server.host.env().clock.now()) {
         let wait = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
         return (StatusCode::TOO_MANY_REQUESTS, wait, "too many proofs were asked for: try again\n").into_response();
     }
@@ -372,7 +372,7 @@ async fn upgrade(
     let upgraded = hyper::upgrade::on(&mut request);
     let host = server.host.clone();
     let visit = server.client_activity.begin();
-    server.host.0.env.spawn.spawn(Box::pin(async move {
+    server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {
                 let (stream, read) = raw_stream(upgraded);

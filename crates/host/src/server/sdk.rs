@@ -34,7 +34,7 @@ pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 impl HostServer {
     /// Serves SDKs at an address of their own, in a task of its own.
     pub fn serve_sdks(&self, endpoint: CopilotEndpoint, mut listener: Box<dyn Listener>) {
-        let env = self.host.0.env.clone();
+        let env = self.host.env().clone();
         let (places, client_activity, pending_connections) =
             (self.places.clone(), self.client_activity.clone(), self.pending_connections());
         let spawn = env.spawn.clone();
@@ -93,7 +93,7 @@ fn opened(
     let store = StoreName::from(format!("copilot-{program}"));
     let config = EndpointConfig { store, secret, keeps_temp_files };
     let endpoint = CopilotEndpoint::new(server.host.clone(), config);
-    let pending_connections = PendingConnections::new(server.host.0.config.limits.unauthenticated_connections);
+    let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
         endpoint,
         pending_connections,
@@ -134,7 +134,7 @@ pub(super) async fn carry(
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
     let places = server.places.clone();
-    server.host.0.env.spawn.spawn(Box::pin(async move {
+    server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream)).await,
             Ok(stream) => {

@@ -58,15 +58,7 @@ pub(crate) enum ToSession {
         origin: Arc<ChatOrigin>,
     },
     /// Creates a chat as a fork of another one.
-    ForkChat {
-        source: ChatId,
-        /// The last turn of the fork.
-        turn: TurnId,
-        chat: ChatId,
-        uri: String,
-        kind: OriginKind,
-        done: oneshot::Sender<Result<(), TreeError>>,
-    },
+    ForkChat(ChatForkRequest, oneshot::Sender<Result<(), TreeError>>),
     /// Moves the session to another store.
     Migrate(StoreName, oneshot::Sender<Result<MigrateOutcome, MigrateError>>),
     /// Hands the session over to another host.
@@ -88,6 +80,17 @@ pub(crate) struct ClientAction {
     pub(crate) origin: ActionOrigin,
     /// Makes the reply to the client alone: the refusal, or that nothing changes.
     pub(crate) answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
+}
+
+/// A request to create a chat as a fork of another one of its session.
+#[derive(Debug)]
+pub(crate) struct ChatForkRequest {
+    pub(crate) source: ChatId,
+    /// The last turn of the fork.
+    pub(crate) turn: TurnId,
+    pub(crate) chat: ChatId,
+    pub(crate) uri: String,
+    pub(crate) kind: OriginKind,
 }
 
 /// The request of a client's action.
@@ -113,6 +116,25 @@ pub(crate) enum DispatchOutcome {
 pub(crate) struct SessionHandle {
     pub(crate) uri: SessionUri,
     pub(crate) inbox: mpsc::Sender<ToSession>,
+}
+
+impl SessionHandle {
+    /// Sends an action of a client. A session that ends at this moment ignores it.
+    pub(crate) async fn dispatch(&self, action: ClientAction) {
+        self.inbox.send(ToSession::ClientAction(action)).await.ok();
+    }
+
+    /// Creates a chat as a fork of another one. `None` if the session has ended.
+    pub(crate) async fn fork_chat(&self, request: ChatForkRequest) -> Option<Result<(), TreeError>> {
+        let (done, forked) = oneshot::channel();
+        self.inbox.send(ToSession::ForkChat(request, done)).await.ok()?;
+        forked.await.ok()
+    }
+
+    /// Notes that a participating client has left.
+    pub(crate) async fn client_gone(&self, client: ClientId) {
+        self.inbox.send(ToSession::ClientGone(client)).await.ok();
+    }
 }
 
 /// The environment of a session's task.

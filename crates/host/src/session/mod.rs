@@ -59,7 +59,8 @@ pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::forks::{ForkPlan, ForkedChat};
 pub(crate) use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest};
 pub(crate) use self::message::{
-    ClientAction, ClientRequest, DispatchOutcome, SessionContext, SessionHandle, SessionStart, ToSession,
+    ChatForkRequest, ClientAction, ClientRequest, DispatchOutcome, SessionContext, SessionHandle, SessionStart,
+    ToSession,
 };
 pub(crate) use self::migration::{MigrateError, MigrateOutcome};
 pub(crate) use self::outbox::{ActionRefusal, CommandError};
@@ -238,7 +239,8 @@ impl SessionTask {
             ToSession::WorkspaceScanned(found) => self.scan_workspace(found).await?,
             ToSession::CheckoutScanned(seen) => self.publish_checkout(seen).await?,
             ToSession::Forked { fork, title, origin } => self.note_fork(fork, &title, &origin).await?,
-            ToSession::ForkChat { source, turn, chat, uri, kind, done } => {
+            ToSession::ForkChat(request, done) => {
+                let ChatForkRequest { source, turn, chat, uri, kind } = request;
                 let forked = self.fork_chat(&source, turn, chat, uri, kind).await?;
                 done.send(forked).ok();
             }

@@ -1,6 +1,6 @@
 //! Clients in the host's own process.
 
-use grove_host::{Config, InProcessConnection, InProcessMessage};
+use grove_host::{Config, InProcessConnection, InProcessHost, InProcessMessage};
 use serde_json::{Value, json};
 
 use crate::harness::TestHost;
@@ -32,7 +32,7 @@ async fn call(connection: &mut InProcessConnection, id: u64, method: &str, param
 }
 
 async fn initialized(host: &TestHost) -> InProcessConnection {
-    let mut connection = host.host.in_process().connect().unwrap();
+    let mut connection = InProcessHost::new(&host.host).connect().unwrap();
     let params = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "inside",
         "initialSubscriptions": ["ahp-root://"]});
     call(&mut connection, 1, "initialize", params).await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::copilot::{CopilotEndpoint, EndpointConfig};
-use grove_host::server::{self, AccessPolicy, Asset, Caching, HostServer, Token, WebPage};
-use grove_host::{Config, Env, Folders, FrameLog, Host, Limits};
+use grove_host::server::{self, AccessPolicy, Asset, Caching, HostServer, WebPage};
+use grove_host::{Config, Env, Folders, FrameLog, Host, Limits, Token, set_frame_log};
 use grove_testkit::Client;
 use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, pipes};
 use grove_work::{Roots, file_uri};
@@ -34,9 +34,16 @@ impl HttpResponse {
     }
 }
 
+async fn host(config: Config) -> Host {
+    Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap()
+}
+
 impl Served {
     pub(crate) async fn start(config: Config, page: Option<WebPage>) -> Self {
-        let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        Self::serve(host(config).await, page)
+    }
+
+    fn serve(host: Host, page: Option<WebPage>) -> Self {
         let (dialer, pipes) = pipes();
         let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         let listener = Box::new(pipes);
@@ -222,7 +229,9 @@ async fn frames_of_both_directions_are_logged_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frames.jsonl");
     let log = FrameLog::append_to(&path).unwrap();
-    let host = Served::start(Config { frame_log: Some(log.clone()), ..Config::default() }, None).await;
+    let host = host(Config::default()).await;
+    set_frame_log(&host, log.clone());
+    let host = Served::serve(host, None);
     let mut client = host.client("a").await;
     client.ready_session("scripted:/s").await;
     client.run_script("scripted:/s", "t", json!([{"say": "hello", "chunks": 5}])).await;

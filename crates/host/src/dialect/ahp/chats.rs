@@ -5,13 +5,12 @@ use grove_wire::ahp::uri::{ChannelName, ChatName};
 use grove_wire::ahp::{self, error_code};
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
 use super::sessions::ChannelTarget;
 use super::{Peer, no_session, not_found, shown};
 use crate::dialect::answer::{read_params, refused, stopped};
 use crate::sequencer::PublishedState;
-use crate::session::{SessionHandle, ToSession};
+use crate::session::{ChatForkRequest, SessionHandle};
 
 /// The chat that already has the name requested for a new one.
 enum NameOwner {
@@ -84,11 +83,8 @@ impl Peer {
             }
             Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
         };
-        let (done, told) = oneshot::channel();
-        let gone = || no_session(session.uri.as_str());
-        let fork = ToSession::ForkChat { source, turn: turn.into(), chat, uri, kind, done };
-        session.inbox.send(fork).await.map_err(|_| gone())?;
-        told.await.map_err(|_| gone())?.map_err(|error| refused(&error))
+        let forked = session.fork_chat(ChatForkRequest { source, turn: turn.into(), chat, uri, kind }).await;
+        forked.ok_or_else(|| no_session(session.uri.as_str()))?.map_err(|error| refused(&error))
     }
 
     /// The id for a new chat of this name in a session, if the name is free.
@@ -119,7 +115,7 @@ impl Peer {
             };
             (is_elsewhere, taken_by)
         };
-        let (is_elsewhere, taken_by) = self.host.0.sequencer.read(look);
+        let (is_elsewhere, taken_by) = self.host.sequencer().read(look);
         if is_elsewhere {
             let message = format!("{shown} names a chat of another session than {session}: choose ahp-chat:/<id>");
             return Err(ErrorObject::invalid_params(message));

@@ -51,7 +51,7 @@ impl Peer {
             ResolvedTarget::Chat(session, _) => Some(session.working_directories.first().cloned()),
             ResolvedTarget::Root | ResolvedTarget::SessionWithMainChat(_) | ResolvedTarget::Session(_) => None,
         };
-        let folder = self.host.0.sequencer.read(look);
+        let folder = self.host.sequencer().read(look);
         let folder = folder.ok_or_else(|| not_found(&params.channel))?;
         let none = ahp::CompletionsResult::default();
         let (Some(folder), Some(word)) = (folder, FileReference::at(&params.text, params.offset)) else {
@@ -61,7 +61,7 @@ impl Peer {
         let (inside, begins) = word.path.rsplit_once('/').unwrap_or(("", &word.path));
         let looked_in = folder.join(inside);
         let policy = self.host.policy().await.map_err(stopped)?;
-        let most = self.host.0.config.limits.folder_entries;
+        let most = self.host.config().limits.folder_entries;
         // A folder that cannot be listed has no completions.
         let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();
         let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MAX_COMPLETIONS);

@@ -10,16 +10,15 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, PendingSnapshot, SnapshotLimits, cut, cut_all};
 use super::{Peer, not_found, wanted};
-use crate::connection::{DisconnectReason, Encode, Outgoing};
-use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
 use crate::history::HistoryOpenError;
 use crate::sequencer::{
     Attach, AttachAnswer, AttachMode, MissedEvents, PublishedState, ReconnectPosition, ReplayedEvent, ReplySink,
-    Subscribe, SubscribeOutcome, SubscriptionTarget, ToSequencer,
+    Subscribe, SubscribeOutcome, SubscriptionTarget,
 };
+use crate::subscriber::{Dialect, DisconnectReason, Encode, Outgoing};
 use grove_wire::registry::Registry;
 
 /// The longest time for which text waits to be merged, whatever delay a client requests.
@@ -58,9 +57,9 @@ impl Peer {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
-        self.asked = self.host.0.editors.begun(self.id, &client, &self.queue, params.meta.as_ref());
-        let limits = self.host.0.config.limits;
-        let folder = self.host.0.config.folders.default_directory.as_deref().map(grove_work::file_uri);
+        self.asked = self.host.editors().begun(self.id, &client, &self.queue, params.meta.as_ref());
+        let limits = self.host.config().limits;
+        let folder = self.host.config().folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
         let announced = announcement(&self.host);
         let foreign = self.open_all(&channels).await;
@@ -108,16 +107,16 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         // An unknown client has nothing to resume: it must initialize.
-        let dialect = match self.host.0.sequencer.find_client(&client) {
+        let dialect = match self.host.sequencer().find_client(&client) {
             Some(known) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Some(_) | None => {
                 let error = ErrorObject::new(error_code::NOT_FOUND, "this client is unknown: send `initialize`");
                 return Err((reply, error));
             }
         };
-        self.asked = self.host.0.editors.begun(self.id, &client, &self.queue, params.meta());
-        let limits = self.host.0.config.limits;
-        let registry = self.host.0.config.registry;
+        self.asked = self.host.editors().begun(self.id, &client, &self.queue, params.meta());
+        let limits = self.host.config().limits;
+        let registry = self.host.config().registry;
         let (channels, seen) = match params {
             ReconnectParams::Watermark(params) => {
                 (params.subscriptions, ReconnectPosition::UpTo(params.last_seen_server_seq))
@@ -216,7 +215,7 @@ impl Peer {
             reply,
         };
         // A stopping host closes the connection; that is the answer.
-        self.host.0.sequencer.attach(attach).await.ok();
+        self.host.sequencer().attach(attach).await.ok();
     }
 
     /// The target of a channel's name, with its session loaded.
@@ -232,7 +231,7 @@ impl Peer {
             let must_be_found = wanted.names_session().is_none();
             (must_be_found || published.evicted.contains_key(&session)).then_some(session)
         };
-        if let Some(session) = self.host.0.sequencer.read(look) {
+        if let Some(session) = self.host.sequencer().read(look) {
             // A stopping host loads nothing, and says so by itself.
             self.host.load(&session).await.ok();
         }
@@ -258,7 +257,7 @@ impl Peer {
             return Ok(());
         }
         let Some(wanted) = self.wanted(&uri).await else { return Err((reply, not_found(&uri))) };
-        let limits = self.host.0.config.limits;
+        let limits = self.host.config().limits;
         let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
         let view = SnapshotLimits { turns: most.unwrap_or(usize::MAX), ..SnapshotLimits::all(&limits, 1) };
         match self.opened(&wanted, view).await {
@@ -299,7 +298,7 @@ impl Peer {
             }),
             reply,
         };
-        self.host.0.sequencer.subscribe(subscribe).await.ok();
+        self.host.sequencer().subscribe(subscribe).await.ok();
         Ok(())
     }
 
@@ -317,7 +316,7 @@ impl Peer {
     ///
     /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, channels: &[String]) -> Vec<Option<HistorySnapshot>> {
-        let limits = &self.host.0.config.limits;
+        let limits = &self.host.config().limits;
         let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), limits.subscriptions);
         let mut all = Vec::with_capacity(channels.len());
         for uri in channels {
@@ -339,8 +338,7 @@ impl Peer {
             Some(ChannelName::ResourceWatch(watch)) => self.watches.drop(&watch),
             Some(channel) => {
                 if let Some(wanted) = wanted(channel) {
-                    let message = ToSequencer::Unsubscribe(self.id, wanted);
-                    self.host.0.sequencer.tell(message).await.map_err(stopped)?;
+                    self.host.sequencer().unsubscribe(self.id, wanted).await.map_err(stopped)?;
                 }
             }
             None => {}

@@ -14,8 +14,8 @@ use super::sessions::ChannelTarget;
 use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 use crate::history::CONTINUE_FIRST;
-use crate::sequencer::{DirectReply, ToSequencer, ahp_echo};
-use crate::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome, ToSession};
+use crate::sequencer::{DirectReply, ahp_echo};
+use crate::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome};
 
 /// The largest unknown part of an action that is kept for the echo.
 const MAX_EXTRA_BYTES: usize = 64 << 10;
@@ -41,14 +41,14 @@ impl Peer {
             ChannelTarget::Root => {
                 let reason =
                     client_request.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
-                let refused = ToSequencer::SendDirect(answer(DispatchOutcome::Refused(ActionRefusal::Invalid(reason))));
-                self.host.0.sequencer.tell(refused).await.map_err(stopped)
+                let refused = answer(DispatchOutcome::Refused(ActionRefusal::Invalid(reason)));
+                self.host.sequencer().send_direct(refused).await.map_err(stopped)
             }
             ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
                 let dispatch = ClientAction { client_request, origin, answer: Box::new(answer) };
                 // A session that ends at this moment counts as unknown.
-                session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
+                session.dispatch(dispatch).await;
                 Ok(())
             }
         }
@@ -62,7 +62,7 @@ impl Peer {
                 let refused = self.direct_reply(params.channel, params.action, origin)(DispatchOutcome::Refused(
                     ActionRefusal::Invalid(CONTINUE_FIRST.into()),
                 ));
-                self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)
+                self.host.sequencer().send_direct(refused).await.map_err(stopped)
             }
             Some(_) | None => Ok(()),
         }

@@ -18,19 +18,19 @@ mod turns;
 
 use std::sync::Arc;
 
-use grove_core::{ClientId, Session, SessionEvent};
-use grove_wire::ahp::uri::{ChannelName, SessionUris, Spelling};
-use grove_wire::ahp::{self, Method, Version, error_code};
+use grove_core::ClientId;
+use grove_wire::ahp::uri::ChannelName;
+use grove_wire::ahp::{self, Method, error_code};
 use grove_wire::invalid_seq::InvalidSeqAction;
-use grove_wire::jsonrpc::{self, CallTable, ErrorObject, Id, Request};
+use grove_wire::jsonrpc::{CallTable, ErrorObject, Id, Request};
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
 use super::answer::{encode, not_initialized, read_params};
 use super::unnumbered;
-use crate::connection::{Encode, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, ReplySink, Spellings, SubscriptionTarget};
+use crate::subscriber::{Encode, Queue};
 
 /// The host's end of a connection.
 pub(crate) struct Peer {
@@ -45,21 +45,6 @@ pub(crate) struct Peer {
     asked: Option<Arc<CallTable>>,
 }
 
-/// The frame of a notification, if this protocol and the client's version have one for it.
-pub(crate) fn notification(
-    change: &SessionEvent,
-    session: &Session,
-    version: Version,
-    spelling: Spelling,
-) -> Option<Arc<str>> {
-    let notification = ahp::encode::notification(change, session, &SessionUris::of(session), spelling)?;
-    let method = notification.method().as_str();
-    if !ahp::version::knows(version, method) {
-        return None;
-    }
-    jsonrpc::notification(method, &notification).ok().map(Arc::from)
-}
-
 impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
         let watches = Watches::new(host.clone(), id);
@@ -68,7 +53,7 @@ impl Peer {
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.
     pub(super) fn ended(self) {
-        self.host.0.editors.ended(self.id);
+        self.host.editors().ended(self.id);
         if let Some(client) = self.client {
             self.host.client_left(client);
         }

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::{Peer, not_found};
 use crate::dialect::answer::{read_params, stopped};
 use crate::host::Host;
-use crate::sequencer::{ConnectionId, DirectReply, ToSequencer};
+use crate::sequencer::{ConnectionId, DirectReply};
 
 /// The watches that a connection may have.
 const MAX_WATCHES: usize = 128;
@@ -32,7 +32,7 @@ impl Peer {
             None => {
                 let path = grove_work::local_path(&params.uri).map_err(|error| file_error(&error, &params.uri))?;
                 let policy = self.host.policy().await.map_err(stopped)?;
-                let read = grove_work::read(&policy, &path, self.host.0.config.limits.fetch_bytes).await;
+                let read = grove_work::read(&policy, &path, self.host.config().limits.fetch_bytes).await;
                 let content = read.map_err(|error| file_error(&error, &params.uri))?;
                 (content.bytes, content.content_type.map(ToOwned::to_owned))
             }
@@ -67,7 +67,7 @@ impl Peer {
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
         let policy = self.host.policy().await.map_err(stopped)?;
         let entries =
-            grove_work::list(&policy, &path, self.host.0.config.limits.folder_entries).await.map_err(refused)?;
+            grove_work::list(&policy, &path, self.host.config().limits.folder_entries).await.map_err(refused)?;
         let entry = |entry: grove_work::FolderEntry| ahp::DirectoryEntry {
             name: entry.name,
             kind: match entry.kind {
@@ -80,7 +80,7 @@ impl Peer {
 
     pub(super) async fn resolve(&self, params: Option<&RawValue>) -> Result<ahp::ResourceResolveResult, ErrorObject> {
         let mut params: ahp::ResourceResolveParams = read_params(params)?;
-        params.uri = self.host.0.config.folders.expand(params.uri);
+        params.uri = self.host.config().folders.expand(params.uri);
         let refused = |error: FileError| file_error(&error, &params.uri);
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
         let policy = self.host.policy().await.map_err(stopped)?;
@@ -182,12 +182,12 @@ impl Watches {
     /// Starts sending the events of a watch.
     pub(super) async fn subscribe(&mut self, id: &str, channel: &str) -> Option<ahp::SubscribeResult> {
         let watching = self.all.get_mut(id)?;
-        let from_seq = self.host.0.sequencer.read(|published| published.seq);
+        let from_seq = self.host.sequencer().read(|published| published.seq);
         if let Some(watch) = watching.watch.take() {
             let tell = tell(self.host.clone(), self.connection, channel.to_owned(), watch);
             let (telling, abort) = abortable(tell);
             watching.telling = Some(abort);
-            self.host.0.env.spawn.spawn(Box::pin(async move {
+            self.host.env().spawn.spawn(Box::pin(async move {
                 // It is over, stopped or ended by itself.
                 telling.await.ok();
             }));
@@ -246,7 +246,7 @@ async fn tell(host: Host, connection: ConnectionId, channel: String, mut watch: 
         let channel = channel.clone();
         let frame = move |seq| ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from);
         let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None };
-        if host.0.sequencer.tell(ToSequencer::SendDirect(direct_reply)).await.is_err() {
+        if host.sequencer().send_direct(direct_reply).await.is_err() {
             return;
         }
     }

@@ -75,7 +75,7 @@ impl Peer {
             let next_cursor = page.last().filter(|_| more).map(|(place, ..)| write_cursor(place));
             ahp::ListSessionsResult { items: items.collect(), next_cursor }
         };
-        Ok(self.host.0.sequencer.read(look))
+        Ok(self.host.sequencer().read(look))
     }
 
     pub(super) async fn create_session(&mut self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
@@ -195,7 +195,7 @@ impl Peer {
             }
             ResolvedTarget::Chat(session, chat) => Some(ChannelTarget::Chat(session.uri.clone(), chat.id.clone())),
         };
-        Ok(self.host.0.sequencer.read(look))
+        Ok(self.host.sequencer().read(look))
     }
 
     /// The settings that the agent is known to accept. Unknown ones have no effect and are not returned.

@@ -8,11 +8,12 @@ use grove_wire::jsonrpc::{ErrorObject, Id};
 use serde_json::value::RawValue;
 
 use super::{Peer, not_found, shown};
-use crate::connection::Encode;
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
-use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
+use crate::dialect::turns::newest;
 use crate::sequencer::{DirectReply, ReplySink, SubscriptionTarget};
+use crate::subscriber::Encode;
+use crate::turns::{self, TurnPage, TurnsError};
 
 /// The turns in one answer to `fetchTurns`.
 const TURNS_AT_ONCE: usize = 50;
@@ -38,7 +39,7 @@ impl Peer {
                 let answer = Encode::Text(answer);
                 let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: None };
                 // A stopping host closes the connection; that is the answer.
-                self.host.0.sequencer.send_with_answer(loaded, (reply, answer)).await.ok();
+                self.host.sequencer().send_with_answer(loaded, (reply, answer)).await.ok();
             }
             Err(error) => return Err((reply, error)),
         }
@@ -67,7 +68,7 @@ impl Peer {
         })?;
         let TurnPage { session, turns, older } = found;
         let window =
-            newest(&turns, |turn| project::turn_json(&session, turn), self.host.0.config.limits.snapshot_bytes);
+            newest(&turns, |turn| project::turn_json(&session, turn), self.host.config().limits.snapshot_bytes);
         let first = turns.get(turns.len() - window.len());
         let cursor = first.filter(|_| older || window.len() < turns.len()).map(|turn| turn.id.as_str());
         let cursor = cursor.and_then(|cursor| serde_json::to_string(cursor).ok());

@@ -11,8 +11,6 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, cut, cut_all, share};
 use super::{Peer, wanted};
-use crate::connection::Encode;
-use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, join, read_params};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
@@ -21,6 +19,7 @@ use crate::sequencer::{
     Attach, AttachAnswer, AttachMode, MissedEvents, ReconnectPosition, ReplySink, Subscribe, SubscribeOutcome,
     SubscriptionTarget,
 };
+use crate::subscriber::{Dialect, Encode};
 
 impl Peer {
     pub(super) async fn initialize(
@@ -30,7 +29,7 @@ impl Peer {
         reply: ReplySink,
     ) -> Result<(), (ReplySink, ErrorObject)> {
         let checked = read_params::<v1::InitializeParams>(params).and_then(|params| {
-            let version = self.host.0.config.registry.negotiate(params.protocol_version);
+            let version = self.host.config().registry.negotiate(params.protocol_version);
             let version =
                 version.map_err(|error| ErrorObject::new(error_code::UNSUPPORTED_VERSION, error.to_string()))?;
             Ok((client_id(params.client_id)?, version, params.initial_subscriptions.unwrap_or_default()))
@@ -39,8 +38,8 @@ impl Peer {
             Ok(checked) => checked,
             Err(error) => return Err((reply, error)),
         };
-        let limits = self.host.0.config.limits;
-        let folder = self.host.0.config.folders.default_directory.clone();
+        let limits = self.host.config().limits;
+        let folder = self.host.config().folders.default_directory.clone();
         let announced = announcement(&self.host);
         let foreign = self.open_all(&subscriptions).await;
         let wanted = subscriptions.clone();
@@ -82,8 +81,8 @@ impl Peer {
             Ok(checked) => checked,
             Err(error) => return Err((reply, error)),
         };
-        let limits = self.host.0.config.limits;
-        let registry = self.host.0.config.registry;
+        let limits = self.host.config().limits;
+        let registry = self.host.config().registry;
         let foreign = self.open_all(&subscriptions).await;
         let wanted = subscriptions.clone();
         self.attach(
@@ -127,7 +126,7 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         self.load(&uri).await;
-        let limits = self.host.0.config.limits;
+        let limits = self.host.config().limits;
         match self.opened(&uri, limits.snapshot_bytes).await {
             Ok(Some((foreign, seq))) => {
                 let cut = foreign.at(&uri, seq);
@@ -158,7 +157,7 @@ impl Peer {
             }),
             reply,
         };
-        self.host.0.sequencer.subscribe(subscribe).await.ok();
+        self.host.sequencer().subscribe(subscribe).await.ok();
         Ok(())
     }
 
@@ -185,7 +184,7 @@ impl Peer {
             reply,
         };
         // A stopping host closes the connection; that is the answer.
-        self.host.0.sequencer.attach(attach).await.ok();
+        self.host.sequencer().attach(attach).await.ok();
     }
 
     /// Loads a session before it is read. A stopping host loads nothing, and says so by itself.
@@ -207,7 +206,7 @@ impl Peer {
     ///
     /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, uris: &[String]) -> Vec<Option<HistorySnapshot>> {
-        let limits = &self.host.0.config.limits;
+        let limits = &self.host.config().limits;
         let (share, mut left) = (share(limits, uris.len()), limits.subscriptions);
         let mut foreign = Vec::with_capacity(uris.len());
         for uri in uris {

@@ -14,8 +14,8 @@ use super::{Peer, wanted};
 use crate::dialect::answer::{not_initialized, read_params, stopped};
 use crate::dialect::unnumbered;
 use crate::history::CONTINUE_FIRST;
-use crate::sequencer::{DirectReply, ToSequencer, v1_origin};
-use crate::session::{self, ActionRefusal, ClientAction, ClientRequest, ToSession};
+use crate::sequencer::{DirectReply, v1_origin};
+use crate::session::{self, ActionRefusal, ClientAction, ClientRequest};
 
 impl Peer {
     pub(in crate::dialect) async fn notified(
@@ -27,8 +27,7 @@ impl Peer {
         match method {
             v1::notify::UNSUBSCRIBE => {
                 let params: v1::UnsubscribeParams = read_params(params)?;
-                let message = ToSequencer::Unsubscribe(self.id, wanted(&params.resource));
-                self.host.0.sequencer.tell(message).await.map_err(stopped)?;
+                self.host.sequencer().unsubscribe(self.id, wanted(&params.resource)).await.map_err(stopped)?;
             }
             v1::notify::DISPATCH_ACTION => {
                 let params = match read_params::<v1::DispatchActionParams>(params) {
@@ -85,7 +84,7 @@ impl Peer {
                         let refused = answer(session::DispatchOutcome::Refused(ActionRefusal::Invalid(
                             CONTINUE_FIRST.to_owned(),
                         )));
-                        self.host.0.sequencer.tell(ToSequencer::SendDirect(refused)).await.map_err(stopped)?;
+                        self.host.sequencer().send_direct(refused).await.map_err(stopped)?;
                     }
                     return Ok(());
                 };
@@ -95,13 +94,12 @@ impl Peer {
                     answer: Box::new(answer),
                 };
                 // A session that ends at this moment counts as unknown.
-                session.inbox.send(ToSession::ClientAction(dispatch)).await.ok();
+                session.dispatch(dispatch).await;
             }
             (None, Some(kind)) if kind.starts_with("root/") => {
                 let reason = command.err().unwrap_or_else(|| format!("only the host may dispatch {kind}"));
-                let refused =
-                    ToSequencer::SendDirect(answer(session::DispatchOutcome::Refused(ActionRefusal::Invalid(reason))));
-                self.host.0.sequencer.tell(refused).await.map_err(stopped)?;
+                let refused = answer(session::DispatchOutcome::Refused(ActionRefusal::Invalid(reason)));
+                self.host.sequencer().send_direct(refused).await.map_err(stopped)?;
             }
             (None, _) => return Err(ErrorObject::invalid_params("the action names no session")),
         }

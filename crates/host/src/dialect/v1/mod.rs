@@ -14,17 +14,16 @@ mod snapshot;
 
 use std::sync::Arc;
 
-use grove_core::{ClientId, Session, SessionEvent, SessionUri};
-use grove_wire::jsonrpc::{self, ErrorObject, Request};
-use grove_wire::registry::Registry;
+use grove_core::{ClientId, Session, SessionUri};
+use grove_wire::jsonrpc::{ErrorObject, Request};
 use grove_wire::v1::{self, Method, error_code};
 
 use super::answer::{encode, not_initialized, stopped};
 use crate::branch::ChatAddress;
-use crate::connection::{Encode, Queue};
 use crate::history::CONTINUE_FIRST;
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, ReplySink, SubscriptionTarget};
+use crate::subscriber::{Encode, Queue};
 
 /// The host's end of a version-1 connection.
 pub(crate) struct Peer {
@@ -33,21 +32,6 @@ pub(crate) struct Peer {
     queue: Arc<Queue>,
     /// The client's id, once it has sent it.
     client: Option<ClientId>,
-}
-
-/// The frame of a notification, if version 1 and the client's version have one for it.
-pub(crate) fn notification(
-    change: &SessionEvent,
-    session: &Session,
-    version: u32,
-    registry: &Registry,
-) -> Option<Arc<str>> {
-    let notification = v1::encode::notification(change, session)?;
-    if !registry.knows_notification(notification.kind(), version) {
-        return None;
-    }
-    let params = v1::NotificationParams { notification };
-    jsonrpc::notification(v1::notify::NOTIFICATION, &params).ok().map(Arc::from)
 }
 
 impl Peer {

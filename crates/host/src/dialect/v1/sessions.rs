@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 use super::{Peer, no_session, wanted};
 use crate::dialect::answer::{read_params, refused, stopped};
 use crate::dialect::history::unavailable;
-use crate::dialect::turns::{self, TurnPage, TurnsError, newest};
+use crate::dialect::turns::newest;
 use crate::history::{CONTINUE_FIRST, HistoryQuery};
 use crate::host::CreateSession;
 use crate::sequencer::SubscriptionTarget;
+use crate::turns::{self, TurnPage, TurnsError};
 
 /// The default number of turns in an answer to `fetchTurns`.
 const DEFAULT_TURNS: u64 = 50;
@@ -55,7 +56,7 @@ impl Peer {
         let mut filter = params.filter.unwrap_or_default();
         // A folder may be written as a path or as a URI; they are compared as paths.
         let folder = filter.working_directory.take().map(|folder| local_path(&folder).ok());
-        let summaries = self.host.0.sequencer.read(|published| {
+        let summaries = self.host.sequencer().read(|published| {
             let summary = |(session, failed): (&Session, bool)| {
                 let summary = project::summary(session);
                 let status = if failed { v1::SessionStatus::Error } else { summary.status };
@@ -90,7 +91,7 @@ impl Peer {
         self.load(&params.session).await;
         let uri = SessionUri::from(params.session.as_str());
         let before = params.before.map(TurnId::from);
-        let limits = self.host.0.config.limits;
+        let limits = self.host.config().limits;
         let most = params.limit.unwrap_or(DEFAULT_TURNS).min(limits.snapshot_turns as u64) as usize;
         let found = turns::find(&self.host, SubscriptionTarget::SessionWithMainChat(uri), before, most).await.map_err(
             |error| match error {

@@ -14,9 +14,8 @@ use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::budget::{Budget, ReservedBytes};
-use super::frame;
+use super::{Dialect, frame};
 use crate::config::Limits;
-use crate::dialect::Dialect;
 use crate::env::{Clock, Task};
 use crate::sequencer::SequencedEvent;
 
@@ -312,7 +311,7 @@ impl Queue {
     }
 
     /// Like [`Queue::take`]. `alarm` belongs to the caller, and is set while the items may wait.
-    pub(super) fn poll_take(
+    pub(crate) fn poll_take(
         &self,
         context: &mut Context<'_>,
         into: &mut VecDeque<Outgoing>,
@@ -425,7 +424,7 @@ impl Queue {
     }
 
     /// Like [`Queue::closed`], for the task that takes the items.
-    pub(super) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<DisconnectReason> {
+    pub(crate) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<DisconnectReason> {
         self.writer.register(context.waker());
         self.reason().map_or(Poll::Pending, Poll::Ready)
     }

@@ -1,0 +1,15 @@
+//! Subscribers, as the sequencer sees them: a bounded queue of output, and the dialect in which it is written.
+//!
+//! The sequencer and the handlers of requests push into a [`Queue`]; the connection that owns it takes the items and
+//! writes them. An event is encoded and framed once for all subscribers of a [`Dialect`] ([`EventFrames`]).
+
+mod budget;
+mod dialect;
+pub(crate) mod frame;
+mod queue;
+
+pub(crate) use budget::{Budget, ReservedBytes};
+pub(crate) use dialect::Dialect;
+pub(crate) use queue::{
+    AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, Outgoing, Queue, QueuedAnswer, QueuedNotice,
+};
