@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use grove_agents::scripted::ScriptedAgent;
 use grove_client::{Ahp, Client, Endpoint, Options};
-use grove_host::server::{self, AccessPolicy};
 use grove_host::{Config, Env, Host, Token};
+use grove_server::AccessPolicy;
 use grove_wire::ahp::CreateSessionParams;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ pub(crate) async fn run(sessions: usize) -> Result<()> {
     let address = listener.local_addr()?;
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::in_memory(env, Config::default(), vec![Arc::new(ScriptedAgent)]).await?;
-    server::serve(host, AccessPolicy::loopback(token.clone(), address), Box::new(listener));
+    grove_server::serve(host, AccessPolicy::loopback(token.clone(), address), Box::new(listener));
     let url = format!("ws://{address}/ws");
     let options = Options { list_sessions: false, ..Options::default() };
     let client = Client::connect(Endpoint::tcp(&url, Some(token.reveal()))?, Ahp::default(), options).await?;

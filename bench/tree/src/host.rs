@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::LocalFs;
-use grove_host::server::{self, AccessPolicy};
 use grove_host::{Config, Env, Host, Token};
+use grove_server::AccessPolicy;
 use grove_storage::{FileJournal, Stores, recover};
 use grove_testkit::ahp::Client;
 use serde::Serialize;
@@ -227,7 +227,7 @@ async fn serve(data: PathBuf) -> Result<()> {
     let address = listener.local_addr()?;
     let token = Token::generate(env.random.as_ref())?;
     let host = Host::start(env, config, vec![Arc::new(ScriptedAgent)], Box::new(journal), recovered).await?;
-    server::serve(host.clone(), AccessPolicy::loopback(token.clone(), address), Box::new(listener));
+    grove_server::serve(host.clone(), AccessPolicy::loopback(token.clone(), address), Box::new(listener));
     println!("ws://{address}/ws\n{}", token.reveal());
     tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await?;
     host.stop().await;

@@ -11,10 +11,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use grove_client::Fingerprint;
-use grove_host::server::{
-    self, AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
-};
 use grove_host::{Host, Token};
+use grove_server::{AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage};
 use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;
@@ -102,8 +100,12 @@ impl HostListeners {
     /// Serves clients on all listeners.
     pub(crate) fn serve(self, host: Host, token: &Token, page: WebPage) -> Result<HostServer> {
         let local = self.find()?.local;
-        let serving =
-            server::serve_with_page(host, AccessPolicy::loopback(token.clone(), local), page, Box::new(self.local));
+        let serving = grove_server::serve_with_page(
+            host,
+            AccessPolicy::loopback(token.clone(), local),
+            page,
+            Box::new(self.local),
+        );
         match self.remote {
             Some((listener, Some(certificate))) => {
                 let access = AccessPolicy::remote(token.clone(), TransportSecurity::Tls);

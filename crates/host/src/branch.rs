@@ -20,18 +20,19 @@ use crate::session::{
 };
 
 /// The address of a tree: a session and one of its chats.
-pub(crate) type ChatAddress = (SessionUri, ChatId);
+pub type ChatAddress = (SessionUri, ChatId);
 
 /// A session that was branched off another one.
-pub(crate) struct BranchedSession {
-    pub(crate) session: SessionUri,
+#[derive(Debug)]
+pub struct BranchedSession {
+    pub session: SessionUri,
     /// The text to start the new session's first message with.
-    pub(crate) prefill: Option<Prefill>,
+    pub prefill: Option<Prefill>,
 }
 
 /// The reason why a session did not carry out a request.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SessionRequestError {
+pub enum SessionRequestError {
     #[error("there is no session {0}")]
     NoSession(SessionUri),
     #[error(transparent)]
@@ -49,13 +50,14 @@ pub(crate) enum SessionRequestError {
 }
 
 /// A request to a session's tree that is not answered yet.
-pub(crate) struct PendingTreeRequest {
+#[derive(Debug)]
+pub struct PendingTreeRequest {
     session: SessionUri,
     reply: oneshot::Receiver<Result<TreeAnswer, TreeError>>,
 }
 
 impl PendingTreeRequest {
-    pub(crate) async fn answer(self) -> Result<TreeAnswer, SessionRequestError> {
+    pub async fn answer(self) -> Result<TreeAnswer, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
@@ -70,19 +72,21 @@ impl PendingTreeRequest {
 }
 
 /// A request to move a session to another store that is not answered yet.
-pub(crate) struct PendingMigration {
+#[derive(Debug)]
+pub struct PendingMigration {
     session: SessionUri,
     reply: oneshot::Receiver<Result<MigrateOutcome, MigrateError>>,
 }
 
 /// A command that a session was given. It has its place among what the session does.
-pub(crate) struct PendingCommand {
+#[derive(Debug)]
+pub struct PendingCommand {
     session: SessionUri,
     reply: oneshot::Receiver<Result<(), CommandError>>,
 }
 
 impl PendingCommand {
-    pub(crate) async fn answer(self) -> Result<(), SessionRequestError> {
+    pub async fn answer(self) -> Result<(), SessionRequestError> {
         let Self { session, reply } = self;
         let done = reply.await.map_err(|_| SessionRequestError::NoSession(session))?;
         Ok(done.map_err(TreeError::Refused)?)
@@ -90,14 +94,15 @@ impl PendingCommand {
 }
 
 /// A request for a session's permissions that is not answered yet.
-pub(crate) struct PendingPermissionsRequest {
+#[derive(Debug)]
+pub struct PendingPermissionsRequest {
     session: SessionUri,
     /// Resolves when everything is revoked; `None` if the request does not revoke.
     revoked: Option<oneshot::Receiver<Result<(), CommandError>>>,
 }
 
 impl PendingPermissionsRequest {
-    pub(crate) async fn answer(self, host: &Host) -> Result<PermissionsResult, SessionRequestError> {
+    pub async fn answer(self, host: &Host) -> Result<PermissionsResult, SessionRequestError> {
         let Self { session, revoked } = self;
         if let Some(revoked) = revoked {
             let done = revoked.await.map_err(|_| SessionRequestError::NoSession(session.clone()))?;
@@ -112,20 +117,21 @@ impl PendingPermissionsRequest {
 }
 
 /// A request to hand a session over to another host that is not answered yet.
-pub(crate) struct PendingHandover {
-    pub(crate) session: SessionUri,
+#[derive(Debug)]
+pub struct PendingHandover {
+    pub session: SessionUri,
     reply: oneshot::Receiver<Result<HandoverAnswer, MigrateError>>,
 }
 
 impl PendingHandover {
-    pub(crate) async fn answer(self) -> Result<HandoverAnswer, SessionRequestError> {
+    pub async fn answer(self) -> Result<HandoverAnswer, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
 }
 
 impl PendingMigration {
-    pub(crate) async fn answer(self) -> Result<MigrateOutcome, SessionRequestError> {
+    pub async fn answer(self) -> Result<MigrateOutcome, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
     }
@@ -133,7 +139,7 @@ impl PendingMigration {
 
 impl Host {
     /// Queues a request about the tree of a chat. Its position in the session's order is fixed when this returns.
-    pub(crate) async fn ask_tree(
+    pub async fn ask_tree(
         &self,
         (uri, chat): &ChatAddress,
         request: TreeRequest,
@@ -146,7 +152,7 @@ impl Host {
     }
 
     /// Queues a request about the workspace. Its position in the session's order is fixed when this returns.
-    pub(crate) async fn ask_workspace(
+    pub async fn ask_workspace(
         &self,
         uri: &SessionUri,
         request: WorkspaceRequest,
@@ -159,7 +165,7 @@ impl Host {
     }
 
     /// Creates a session from the conversation before a user message. Hooks may forbid it.
-    pub(crate) async fn branch_off(
+    pub async fn branch_off(
         &self,
         place: &ChatAddress,
         entry: String,
@@ -189,7 +195,7 @@ impl Host {
     }
 
     /// Forks a whole session, into the named store or else into the store of the source.
-    pub(crate) async fn fork_off(
+    pub async fn fork_off(
         &self,
         title: Option<String>,
         store: Option<StoreName>,
@@ -202,7 +208,7 @@ impl Host {
     }
 
     /// Asks a session to rename one of its chats.
-    pub(crate) async fn ask_to_rename(
+    pub async fn ask_to_rename(
         &self,
         (uri, chat): &ChatAddress,
         title: String,
@@ -216,7 +222,7 @@ impl Host {
     }
 
     /// Has a session's agents work in another folder. It is checked as that of a new session, and must exist. Gives its URI.
-    pub(crate) async fn ask_to_set_working_directory(
+    pub async fn ask_to_set_working_directory(
         &self,
         uri: &SessionUri,
         directory: String,
@@ -239,7 +245,7 @@ impl Host {
     }
 
     /// Asks a session for its permissions, and revokes them all if `revoke` is set.
-    pub(crate) async fn ask_permissions(
+    pub async fn ask_permissions(
         &self,
         uri: &SessionUri,
         revoke: bool,
@@ -257,7 +263,7 @@ impl Host {
     }
 
     /// Asks a session to move to another store. Everything is copied and compared before it moves.
-    pub(crate) async fn ask_to_migrate(
+    pub async fn ask_to_migrate(
         &self,
         uri: &SessionUri,
         to: StoreName,
@@ -270,7 +276,7 @@ impl Host {
     }
 
     /// Asks a session for the manifest of a handover to another host.
-    pub(crate) async fn ask_to_hand_over(
+    pub async fn ask_to_hand_over(
         &self,
         uri: &SessionUri,
         request: HandoverRequest,

@@ -171,7 +171,7 @@ impl Host {
     }
 
     /// Closes the sessions of a storage client that is gone for good. They return when a client resumes them.
-    pub(crate) async fn release_storage_client(&self, store: &StoreName) -> Result<(), HostStopped> {
+    pub async fn release_storage_client(&self, store: &StoreName) -> Result<(), HostStopped> {
         let mine = |published: &PublishedState| {
             let mine = published.state.sessions.values().filter(|session| session.store == *store);
             mine.map(|session| session.id.clone()).collect::<Vec<_>>()
@@ -202,7 +202,7 @@ impl Host {
     ///
     /// Without any, those folders of the session's file are used that the client has declared as its own: a file that
     /// others may write opens no other folder of this machine.
-    pub(crate) async fn resume_client_stored_in(
+    pub async fn resume_client_stored_in(
         &self,
         store: &StoreName,
         id: &SessionId,

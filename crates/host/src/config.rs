@@ -77,7 +77,7 @@ pub struct Folders {
 
 impl Folders {
     /// The folder that a client names, with `~` and `~/…` expanded to the home folder.
-    pub(crate) fn expand(&self, folder: String) -> String {
+    pub fn expand(&self, folder: String) -> String {
         let below = match folder.strip_prefix('~') {
             Some("") => Some(""),
             Some(rest) => rest.strip_prefix('/'),

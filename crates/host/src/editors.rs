@@ -24,7 +24,7 @@ const QUESTIONS: usize = 64;
 
 /// The editors, by connection.
 #[derive(Debug, Default)]
-pub(crate) struct Editors(Mutex<HashMap<ConnectionId, ConnectedEditor>>);
+pub struct Editors(Mutex<HashMap<ConnectionId, ConnectedEditor>>);
 
 #[derive(Clone)]
 struct ConnectedEditor {
@@ -46,7 +46,7 @@ impl Editors {
     }
 
     /// Adds a client that has initialized, if it offers its documents. Its answers settle these calls.
-    pub(crate) fn begun(
+    pub fn begun(
         &self,
         connection: ConnectionId,
         client: &ClientId,
@@ -62,7 +62,7 @@ impl Editors {
         Some(calls)
     }
 
-    pub(crate) fn ended(&self, connection: ConnectionId) {
+    pub fn ended(&self, connection: ConnectionId) {
         if let Some(editor) = self.all().remove(&connection) {
             editor.calls.close();
         }
@@ -71,7 +71,7 @@ impl Editors {
 
 impl Host {
     /// The editors that are connected.
-    pub(crate) fn editors(&self) -> &Editors {
+    pub fn editors(&self) -> &Editors {
         &self.0.editors
     }
 

@@ -56,7 +56,7 @@ impl EvictionState {
 
 impl Host {
     /// Notes that a session is used.
-    pub(crate) fn mark_used(&self, id: &SessionId) {
+    pub fn mark_used(&self, id: &SessionId) {
         self.sessions().rest.note(id);
     }
 

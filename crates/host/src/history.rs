@@ -19,7 +19,7 @@ use grove_wire::x_grove::history::{HistoryMetadata, ScanResult};
 use crate::sequencer::{PublishedState, SubscriptionTarget};
 
 /// The reason why a turn on such a session is refused.
-pub(crate) const CONTINUE_FIRST: &str =
+pub const CONTINUE_FIRST: &str =
     "this session belongs to another tool: continue it first with `grove import`, as a session of this host";
 
 /// A source of other tools' sessions.
@@ -119,7 +119,7 @@ pub fn subagent_chat(session: &SessionId, subagent: &str) -> Option<ChatId> {
 }
 
 /// The session and the chat that a name would refer to, if it is another tool's.
-pub(crate) fn place(wanted: &SubscriptionTarget) -> Option<(SessionId, ChatId)> {
+pub fn place(wanted: &SubscriptionTarget) -> Option<(SessionId, ChatId)> {
     let main = || ChatId::from(Session::MAIN_CHAT);
     match wanted {
         SubscriptionTarget::Root => None,
@@ -156,7 +156,7 @@ impl crate::Host {
     /// Another tool's session that a name refers to, with the requested number of its newest turns.
     ///
     /// It comes with the sequence number at which it was read.
-    pub(crate) async fn open_history(
+    pub async fn open_history(
         &self,
         wanted: &SubscriptionTarget,
         turns: usize,
@@ -176,7 +176,7 @@ impl crate::Host {
     }
 
     /// Says whether a name refers to another tool's session, and to none of the host's own.
-    pub(crate) async fn is_history(&self, wanted: &SubscriptionTarget) -> bool {
+    pub async fn is_history(&self, wanted: &SubscriptionTarget) -> bool {
         let Some((history, _)) = self.history_of(wanted) else { return false };
         let Some((id, _)) = place(wanted) else { return false };
         history.find(&id).await.is_ok_and(|found| found.is_some())
@@ -211,10 +211,11 @@ impl crate::Host {
 }
 
 /// Requested turns.
-pub(crate) struct OlderTurns {
-    pub(crate) session: SessionId,
-    pub(crate) turns: Vec<Arc<Turn>>,
-    pub(crate) older: bool,
+#[derive(Debug)]
+pub struct OlderTurns {
+    pub session: SessionId,
+    pub turns: Vec<Arc<Turn>>,
+    pub older: bool,
 }
 
 /// Names chats of subagents as clients compute the names.

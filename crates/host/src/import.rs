@@ -9,6 +9,7 @@
 //! start, and loaded when it is needed.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_core::*;
@@ -34,24 +35,24 @@ const LOG: &str = "events.jsonl";
 
 /// The facts about an imported session that are not in its files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ImportRequest {
-    pub(crate) id: Option<SessionId>,
-    pub(crate) agent: Option<AgentId>,
+pub struct ImportRequest {
+    pub id: Option<SessionId>,
+    pub agent: Option<AgentId>,
     /// The agent that continues it, if none is named and the host has this one.
-    pub(crate) preferred_agent: Option<AgentId>,
-    pub(crate) store: Option<StoreName>,
-    pub(crate) title: Option<String>,
-    pub(crate) working_directory: Option<String>,
-    pub(crate) created_at: Option<Timestamp>,
-    pub(crate) modified_at: Option<Timestamp>,
-    pub(crate) from: Option<RemoteSession>,
-    pub(crate) seal: Option<String>,
+    pub preferred_agent: Option<AgentId>,
+    pub store: Option<StoreName>,
+    pub title: Option<String>,
+    pub working_directory: Option<String>,
+    pub created_at: Option<Timestamp>,
+    pub modified_at: Option<Timestamp>,
+    pub from: Option<RemoteSession>,
+    pub seal: Option<String>,
     /// The session of another tool that it is a copy of.
-    pub(crate) imported_from: Option<ImportSource>,
+    pub imported_from: Option<ImportSource>,
 }
 
 /// A session that is being imported.
-pub(crate) struct ImportJob {
+pub struct ImportJob {
     host: Host,
     new: NewSession,
     title: Option<String>,
@@ -70,18 +71,24 @@ pub(crate) struct ImportJob {
     _place: ImportReservation,
 }
 
+impl fmt::Debug for ImportJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportJob").field("session", &self.new.uri).finish_non_exhaustive()
+    }
+}
+
 /// An imported session.
 #[derive(Clone, Debug)]
-pub(crate) struct ImportedSession {
-    pub(crate) session: SessionUri,
-    pub(crate) entries: usize,
+pub struct ImportedSession {
+    pub session: SessionUri,
+    pub entries: usize,
     /// Descriptions of the damage in its log.
-    pub(crate) damage: Vec<String>,
+    pub damage: Vec<String>,
 }
 
 /// The reason why a session, or a file of it, is not imported.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ImportError {
+pub enum ImportError {
     #[error(transparent)]
     Create(#[from] CreateError),
     #[error(
@@ -150,7 +157,7 @@ impl Drop for ImportReservation {
 
 impl Host {
     /// Starts an import. Nobody hears of it before it is committed.
-    pub(crate) async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
+    pub async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
         let agent = match wanted.agent {
             Some(agent) if self.has_agent(&agent) => agent,
             Some(agent) => return Err(CreateError::UnknownAgent(agent).into()),
@@ -213,12 +220,12 @@ impl Host {
 }
 
 impl ImportJob {
-    pub(crate) fn session(&self) -> &SessionUri {
+    pub fn session(&self) -> &SessionUri {
         &self.new.uri
     }
 
     /// Appends bytes to a file, which is created with its first ones. Returns its new length.
-    pub(crate) async fn put(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<u64, ImportError> {
+    pub async fn put(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<u64, ImportError> {
         let name = RelativeName::parse(path)?;
         let fits = if self.from.is_some() { is_of_moved_session(&name) } else { is_of_session(&name) };
         if !fits {
@@ -249,7 +256,7 @@ impl ImportJob {
     }
 
     /// Turns the files into a session. Invalid ones are removed.
-    pub(crate) async fn commit(self) -> Result<ImportedSession, ImportError> {
+    pub async fn commit(self) -> Result<ImportedSession, ImportError> {
         let committed = self.settle().await;
         if committed.is_err() {
             self.discard().await;
@@ -258,7 +265,7 @@ impl ImportJob {
     }
 
     /// Removes the staged files.
-    pub(crate) async fn discard(self) {
+    pub async fn discard(self) {
         if let Err(error) = store_move::remove_renamed(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
             tracing::warn!(session = %self.new.id, %error, "the staged files of an import could not be removed");
         }

@@ -40,7 +40,7 @@ impl Leases {
 
 impl Host {
     /// The chat that a lease's token gives access to, while the lease lasts.
-    pub(crate) fn leased_chat(&self, token: &str) -> Option<ChatAddress> {
+    pub fn leased_chat(&self, token: &str) -> Option<ChatAddress> {
         self.0.leases.place(token)
     }
 }

@@ -59,34 +59,34 @@
 mod branch;
 mod client_storage;
 mod config;
-mod connection;
-pub mod copilot;
-mod dialect;
 mod editors;
 mod env;
 mod eviction;
 pub mod history;
 pub mod hooks;
 mod host;
-mod import;
+pub mod import;
 mod leases;
 mod refusal;
 mod removal;
-mod sequencer;
-pub mod server;
-mod session;
+pub mod sequencer;
+pub mod session;
 pub mod session_hub;
-mod subscriber;
+pub mod subscriber;
 mod token;
 mod trust;
-mod turns;
+pub mod turns;
 
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
 pub use config::{Compaction, Config, Durability, Folders, Limits};
-pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage, set_frame_log};
+pub use editors::Editors;
 pub use env::*;
-pub use host::{AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, WeakHost};
+pub use host::{
+    AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, WeakHost, install_hint,
+};
 pub use leases::Lease;
+pub use refusal::Refusal;
+pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;
 pub use trust::FolderTrust;

@@ -16,7 +16,7 @@ use crate::sequencer::HostStopped;
 use crate::session::{CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
 
 /// A refusal or failure in words, with its kind.
-pub(crate) trait Refusal: fmt::Display {
+pub trait Refusal: fmt::Display {
     fn kind(&self) -> RefusalKind;
 }
 

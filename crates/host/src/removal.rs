@@ -20,7 +20,7 @@ const MAX_LISTED: usize = 10_000;
 
 /// The reason why a session is not deleted.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EraseError {
+pub enum EraseError {
     #[error("a fork is being copied out of {0}: try again when the copy is complete")]
     BeingCopied(SessionUri),
     #[error("the session's folder could not be removed: {0}")]
@@ -31,7 +31,7 @@ pub(crate) enum EraseError {
 
 impl Host {
     /// Disposed sessions whose folders still exist, last changed first.
-    pub(crate) async fn disposed(&self) -> Vec<Session> {
+    pub async fn disposed(&self) -> Vec<Session> {
         let mut sessions = Vec::new();
         for (name, fs) in self.stores().kept() {
             // A store that cannot be read is left out.
@@ -49,7 +49,7 @@ impl Host {
     }
 
     /// Deletes a session with everything that it has, open or disposed. `false` if there is none.
-    pub(crate) async fn erase(&self, uri: &SessionUri) -> Result<bool, EraseError> {
+    pub async fn erase(&self, uri: &SessionUri) -> Result<bool, EraseError> {
         let Some(id) = uri.id() else { return Ok(false) };
         let was_open = self.dispose_session(uri).await?;
         // A session that is open under another URI has this folder.

@@ -11,15 +11,16 @@ use crate::host::Host;
 use crate::sequencer::{HostStopped, PublishedState, ResolvedTarget, SubscriptionTarget};
 
 /// A page of requested turns.
-pub(crate) struct TurnPage {
-    pub(crate) session: SessionId,
-    pub(crate) turns: Vec<Arc<Turn>>,
+#[derive(Debug)]
+pub struct TurnPage {
+    pub session: SessionId,
+    pub turns: Vec<Arc<Turn>>,
     /// Says whether there are older ones.
-    pub(crate) older: bool,
+    pub older: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TurnsError {
+pub enum TurnsError {
     #[error("there is no such chat")]
     NoChat,
     #[error("the session has no turn {0}")]
@@ -46,7 +47,7 @@ enum TurnLocation {
 }
 
 /// The `most` turns before a turn, or the last ones. The session is loaded already.
-pub(crate) async fn find(
+pub async fn find(
     host: &Host,
     wanted: SubscriptionTarget,
     before: Option<TurnId>,

@@ -30,8 +30,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use grove_host::server::{self, AccessPolicy};
-//! use grove_host::{Config, Env, Host, InProcessHost, Token};
+//! use grove_host::{Config, Env, Host, Token};
+//! use grove_server::{AccessPolicy, InProcessHost};
 //! use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 //! use grove_sessions::{InMemoryState, SessionsProvider};
 //! use tokio::net::TcpListener;
@@ -51,7 +51,7 @@
 //!         trust: None,
 //!     });
 //!     host.set_session_hub(Arc::new(hub.clone()));
-//!     server::serve(host, AccessPolicy::loopback(token, address), Box::new(listener));
+//!     grove_server::serve(host, AccessPolicy::loopback(token, address), Box::new(listener));
 //!     Ok(hub)
 //! }
 //!
@@ -86,8 +86,9 @@ use std::time::Duration;
 
 use grove_core::ClientId;
 use grove_history::catalog::Catalog;
+use grove_host::FolderTrust;
 use grove_host::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubService};
-use grove_host::{FolderTrust, InProcessHost};
+use grove_server::InProcessHost;
 #[cfg(doc)]
 use grove_sessions::InMemoryState;
 use grove_sessions::{Registry, StateStore};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use grove_client::{ConnectInProcess, Endpoint, HostMessage, MessageChannel};
-use grove_host::{InProcessConnection, InProcessHost, InProcessMessage};
+use grove_server::{InProcessConnection, InProcessHost, InProcessMessage};
 
 /// The endpoint of this host: the messages of any client, through channels.
 pub(super) fn endpoint(host: InProcessHost) -> Endpoint {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
-use grove_host::server::{self, AccessPolicy, HostServer};
 use grove_host::{Clock, Host, Listener, Spawn, Stream, Task, Token};
+use grove_server::{AccessPolicy, HostServer};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -81,7 +81,7 @@ pub fn serve(host: &Host) -> (Dialer, HostServer) {
 pub fn serve_at(host: &Host, address: SocketAddr) -> (Dialer, HostServer) {
     let (dialer, pipes) = pipes();
     let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), address);
-    (dialer, server::serve(host.clone(), access, Box::new(pipes)))
+    (dialer, grove_server::serve(host.clone(), access, Box::new(pipes)))
 }
 
 /// A clock that stands still while tokio's is paused.

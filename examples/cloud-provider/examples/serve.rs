@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use grove_example_cloud_provider::CloudProvider;
 use grove_example_cloud_provider::cloud::Cloud;
-use grove_host::server::{self, AccessPolicy};
-use grove_host::{Config, Env, Host, InProcessHost, Token};
+use grove_host::{Config, Env, Host, Token};
+use grove_server::{AccessPolicy, InProcessHost};
 use grove_session_hub::{NoRemoteHosts, SessionHub, SessionSources};
 use grove_sessions::{InMemoryState, Registration};
 use tokio::net::TcpListener;
@@ -41,7 +41,7 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
         trust: None,
     });
     host.set_session_hub(Arc::new(hub.clone()));
-    server::serve(host, AccessPolicy::loopback(token.clone(), on), Box::new(listener));
+    grove_server::serve(host, AccessPolicy::loopback(token.clone(), on), Box::new(listener));
     Ok(Served { address, token, hub })
 }
 

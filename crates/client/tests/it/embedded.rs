@@ -7,7 +7,7 @@ use crate::ahp::{ready, start, text};
 use crate::harness::soon;
 
 #[allow(dead_code, unreachable_pub, reason = "the test does what its `main` does, and looks at what comes of it")]
-#[path = "../../../host/examples/embed.rs"]
+#[path = "../../../server/examples/embed.rs"]
 mod embed;
 
 #[tokio::test]

@@ -9,10 +9,10 @@ use grove_client::{
     Ahp, Backoff, CertificateError, Client, ClientClosed, ConnectError, ConnectionStatus, Credentials, Endpoint,
     Fingerprint, Options, SshError, TransportError, V1,
 };
-use grove_host::server::{
-    self, Asset, Caching, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
-};
 use grove_host::{Config, Env, Host, Token};
+use grove_server::{
+    AccessPolicy, Asset, Caching, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
+};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::json;
 use tempfile::TempDir;
@@ -60,8 +60,8 @@ async fn host() -> Host {
     Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap()
 }
 
-fn remote() -> server::AccessPolicy {
-    server::AccessPolicy::remote(Token::parse(TOKEN).unwrap(), TransportSecurity::Tls)
+fn remote() -> AccessPolicy {
+    AccessPolicy::remote(Token::parse(TOKEN).unwrap(), TransportSecurity::Tls)
 }
 
 /// A host behind TLS, and its port.
@@ -72,7 +72,7 @@ async fn behind_tls(made: &TestCertificate) -> (HostServer, u16) {
         Asset { content: "the page".into(), content_type: "text/html", tag: "1".into(), caching: Caching::Revalidated };
     let page = WebPage::new([("index.html".into(), index)]);
     let listener = Box::new(TlsListener::new(listener, &made.read()));
-    (server::serve_with_page(host().await, remote(), page, listener), port)
+    (grove_server::serve_with_page(host().await, remote(), page, listener), port)
 }
 
 fn endpoint(address: &str, access: Credentials) -> Endpoint {
@@ -165,7 +165,7 @@ async fn a_host_behind_tls_wants_its_token_and_speaks_nothing_else() {
     // A host without TLS is refused, too.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let _serving = server::serve(host().await, remote(), Box::new(listener));
+    let _serving = grove_server::serve(host().await, remote(), Box::new(listener));
     let none = refused(pinned(port, Some(made.pin()))).await;
     assert!(none.to_string().contains("the TLS handshake failed"), "{none}");
 }
@@ -223,7 +223,7 @@ async fn the_owner_of_a_socket_comes_in_without_a_token() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let socket = UnixSocket::bind(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let _serving = server::serve(host().await, server::AccessPolicy::owner(), Box::new(socket));
+    let _serving = grove_server::serve(host().await, AccessPolicy::owner(), Box::new(socket));
     let endpoint = endpoint(&format!("unix:{}", path.display()), Credentials::default());
     let client = soon("a connection", Client::connect(endpoint.clone(), Ahp::default(), options("a"))).await.unwrap();
     ready(&client, "scripted:/s").await.must_agree().await;

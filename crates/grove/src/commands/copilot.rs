@@ -8,8 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
 use grove_host::SystemRandom;
-use grove_host::copilot::{QuickAckListener, QuickAckStream};
-use grove_host::server::sdk;
+use grove_server::copilot::{QuickAckListener, QuickAckStream};
+use grove_server::sdk;
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, UPGRADE};

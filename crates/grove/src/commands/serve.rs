@@ -9,11 +9,9 @@ use anyhow::Context;
 use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
-use grove_host::copilot::{self, EndpointConfig, QuickAckListener};
-use grove_host::server::HostServer;
-use grove_host::{
-    Compaction, Config, Env, Folders, FrameLog, Host, HostStopped, InProcessHost, Limits, Token, set_frame_log,
-};
+use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits, Token};
+use grove_server::copilot::{self, EndpointConfig, QuickAckListener};
+use grove_server::{FrameLog, HostServer, InProcessHost, set_frame_log};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
 use grove_storage::{ClientStorageRegister, FileJournal, recover};
 use grove_work::Roots;

@@ -1,6 +1,6 @@
 //! Goldens of `--json`: the members that programs read, of every command that has the flag.
 //!
-//! The commands run on copies of the data folders that `crates/host/tests/golden` keeps. What differs from run to run is
+//! The commands run on copies of the data folders that `crates/server/tests/golden` keeps. What differs from run to run is
 //! replaced (ids, ports, times of now), and so are texts for people, which may change. `GROVE_GOLDEN_WRITE=1` writes the
 //! goldens again.
 
@@ -24,7 +24,7 @@ fn golden(name: &str) -> PathBuf {
 /// A place with a data folder of an older version, and the store beside it.
 fn place_of(scenario: &str) -> TestHome {
     let place = TestHome::new();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/golden/data").join(scenario);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/golden/data").join(scenario);
     copy(&from.join("data"), &place.data());
     if from.join("other").exists() {
         copy(&from.join("other"), &place.path("other"));

@@ -18,7 +18,7 @@ pub trait AgentFinder: Send + Sync {
 }
 
 /// The instructions for installing an agent that is known by name.
-pub(crate) fn install_hint(id: &AgentId) -> String {
+pub fn install_hint(id: &AgentId) -> String {
     match catalog::agent_entry(id.as_str()) {
         Some(known) => format!(
             ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
@@ -68,7 +68,7 @@ impl Host {
     }
 
     /// The agent of this name. An unknown one is looked for again: it may have been installed since.
-    pub(crate) async fn agent_named(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
+    pub async fn agent_named(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
         let find = || self.agents().iter().find(|agent| agent.info().id == *id).cloned();
         if let Some(agent) = find() {
             return Some(agent);
@@ -78,7 +78,7 @@ impl Host {
     }
 
     /// The agents' descriptions of themselves.
-    pub(crate) fn agent_infos(&self) -> Arc<[AgentInfo]> {
+    pub fn agent_infos(&self) -> Arc<[AgentInfo]> {
         self.0.agent_infos.borrow().clone()
     }
 
@@ -88,12 +88,12 @@ impl Host {
     }
 
     /// The settings of sessions of this agent, as far as they are known.
-    pub(crate) fn settings_of(&self, id: &AgentId) -> Option<SessionConfig> {
+    pub fn settings_of(&self, id: &AgentId) -> Option<SessionConfig> {
         self.agents().iter().find(|agent| agent.info().id == *id)?.settings()
     }
 
     /// The agent for sessions that name none: the configured one, else the first.
-    pub(crate) fn default_agent(&self) -> Option<AgentId> {
+    pub fn default_agent(&self) -> Option<AgentId> {
         let agents = self.agents();
         let known = |id: &AgentId| agents.iter().any(|agent| agent.info().id == *id);
         let configured = self.0.config.default_agent.clone().filter(known);

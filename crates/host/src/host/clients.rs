@@ -8,7 +8,7 @@ use crate::session::ToSession;
 
 impl Host {
     /// Notes that a client's connection has ended. If it does not reconnect in time, sessions continue without it.
-    pub(crate) fn client_left(&self, client: ClientId) {
+    pub fn client_left(&self, client: ClientId) {
         let host = self.clone();
         self.0.env.spawn.spawn(Box::pin(async move {
             // A stopping host releases everything anyway.

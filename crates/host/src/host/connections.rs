@@ -26,17 +26,17 @@ impl UnattachedConnections {
 
 impl Host {
     /// The id of a new connection.
-    pub(crate) fn next_connection(&self) -> ConnectionId {
+    pub fn next_connection(&self) -> ConnectionId {
         ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Adds a connection that does not attach to the sequencer. A host that stops ends it, after its queued output.
-    pub(crate) fn add_unattached(&self, id: ConnectionId, queue: Arc<Queue>) {
+    pub fn add_unattached(&self, id: ConnectionId, queue: Arc<Queue>) {
         self.0.unattached.all().insert(id, queue);
     }
 
     /// Removes a connection that has ended and was not attached to the sequencer.
-    pub(crate) fn remove_unattached(&self, id: ConnectionId) {
+    pub fn remove_unattached(&self, id: ConnectionId) {
         self.0.unattached.all().remove(&id);
     }
 }

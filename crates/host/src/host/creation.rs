@@ -131,7 +131,7 @@ impl Host {
     }
 
     /// An unused id: a UUID of version 4, as clients make theirs.
-    pub(crate) fn new_id(&self) -> Result<String, IdGenerationError> {
+    pub fn new_id(&self) -> Result<String, IdGenerationError> {
         let mut bytes = [0; 16];
         self.0.env.random.fill(&mut bytes).map_err(|error| IdGenerationError(error.to_string()))?;
         Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())

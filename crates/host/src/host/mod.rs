@@ -23,8 +23,7 @@ use grove_storage::{Journal, NoJournal, RecoveredState};
 use grove_work::Watcher;
 use tokio::sync::watch;
 
-pub use agents::AgentFinder;
-pub(crate) use agents::install_hint;
+pub use agents::{AgentFinder, install_hint};
 pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING};
 
 pub use status::HostStatus;
@@ -200,7 +199,7 @@ impl Host {
     }
 
     /// The sequencer: connections attach to it, and it answers from the published state.
-    pub(crate) fn sequencer(&self) -> &SequencerHandle {
+    pub fn sequencer(&self) -> &SequencerHandle {
         &self.0.sequencer
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct OpenSessions {
 
 impl Host {
     /// The task of the session with this URI. A session from before the host's start gets its task now.
-    pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, HostStopped> {
+    pub async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, HostStopped> {
         let Some(id) = uri.id() else { return Ok(None) };
         self.mark_used(&id);
         let open = |sessions: &OpenSessions| sessions.open.get(&id).cloned();
@@ -55,12 +55,12 @@ impl Host {
     }
 
     /// The task of a session, if it has one now.
-    pub(crate) fn open_session(&self, id: &SessionId) -> Option<SessionHandle> {
+    pub fn open_session(&self, id: &SessionId) -> Option<SessionHandle> {
         self.sessions().open.get(id).cloned()
     }
 
     /// Loads an evicted session of this id from its folder. It stays long enough to be used.
-    pub(crate) async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
+    pub async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
         self.mark_used(id);
         let evicted =
             |published: &PublishedState| published.evicted.get(id).map(|evicted| evicted.session.store.clone());
@@ -99,7 +99,7 @@ impl Host {
     }
 
     /// Sends a command to a session, and waits until it is done. The error gives the reason if it is not.
-    pub(crate) async fn carry_out(
+    pub async fn carry_out(
         &self,
         session: &SessionHandle,
         command: impl Into<HostCommand>,
@@ -117,7 +117,7 @@ impl Host {
     }
 
     /// Keeps the temporary files of a session, from the start of its task.
-    pub(crate) fn keep_temp_files(&self, id: &SessionId) {
+    pub fn keep_temp_files(&self, id: &SessionId) {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
     }

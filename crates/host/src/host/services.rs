@@ -24,7 +24,7 @@ impl Host {
     }
 
     /// The sessions of other tools, if the host has a history.
-    pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
+    pub fn history(&self) -> Option<&Arc<dyn History>> {
         self.0.history.get()
     }
 
@@ -35,7 +35,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
+    pub fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
         self.0.session_hub.get()
     }
 
@@ -46,7 +46,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
+    pub fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
         self.0.trust.get()
     }
 

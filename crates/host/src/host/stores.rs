@@ -30,7 +30,7 @@ impl Host {
     }
 
     /// The current store of a session.
-    pub(crate) fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
+    pub fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
         let look = |published: &PublishedState| {
             let evicted = || published.evicted.get(session).map(|evicted| &evicted.session);
             published.state.sessions.get(session).or_else(evicted).map(|session| session.store.clone())
@@ -40,7 +40,7 @@ impl Host {
     }
 
     /// The reason why a session of this id is missing, if there is a particular one.
-    pub(crate) async fn why_missing(&self, id: &SessionId) -> Option<String> {
+    pub async fn why_missing(&self, id: &SessionId) -> Option<String> {
         let stores = &self.0.env.stores;
         if !stores.may_hide_sessions() || self.id_is_taken(id) {
             return None;
@@ -49,7 +49,7 @@ impl Host {
     }
 
     /// The content type, as far as a loaded turn gives it; `None` if there is no such session.
-    pub(crate) async fn content_type(
+    pub async fn content_type(
         &self,
         session: &SessionId,
         content: &ContentId,
@@ -59,7 +59,7 @@ impl Host {
     }
 
     /// A body that is stored beside a session.
-    pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
+    pub async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
         let missing = || FsError::NotFound { path: id.to_string() };
         let fs = self.store_of(session).ok_or_else(missing)?;
         match content::get(fs.as_ref(), session, id).await {
@@ -74,7 +74,7 @@ impl Host {
     }
 
     /// The visible part of the file system: the configured roots, and the working directories of sessions.
-    pub(crate) async fn policy(&self) -> Result<Policy, HostStopped> {
+    pub async fn policy(&self) -> Result<Policy, HostStopped> {
         let stores = &self.0.env.stores;
         let working_directories = self.0.sequencer.read(|published| {
             let evicted = published.evicted.values().map(|evicted| &evicted.session);

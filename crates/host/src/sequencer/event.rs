@@ -50,10 +50,10 @@ pub(crate) enum Resource {
 
 /// A numbered event.
 #[derive(Debug)]
-pub(crate) struct SequencedEvent {
-    pub(crate) seq: u64,
-    pub(crate) event: Event,
-    pub(crate) origin: Option<ActionOrigin>,
+pub struct SequencedEvent {
+    pub seq: u64,
+    pub event: Event,
+    pub origin: Option<ActionOrigin>,
     /// The names of the event's session.
     names: Option<Arc<Names>>,
     v1: OnceLock<Option<EncodedEvent<v1::ActionType>>>,
@@ -82,7 +82,7 @@ impl SequencedEvent {
     }
 
     /// The frame of this event in a dialect, if the dialect and the client's version have one.
-    pub(crate) fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Arc<str>> {
+    pub fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Arc<str>> {
         match dialect {
             Dialect::V1 { version } => {
                 let encoded = self.v1()?;
@@ -170,11 +170,11 @@ fn written_length(event: &Event) -> usize {
 }
 
 /// The origin of an event, as version 1 echoes it.
-pub(crate) fn v1_origin(origin: &ActionOrigin) -> v1::Origin {
+pub fn v1_origin(origin: &ActionOrigin) -> v1::Origin {
     v1::Origin { client_id: origin.client.to_string(), client_seq: origin.client_seq }
 }
 
 /// The origin of an event, as AHP echoes it.
-pub(crate) fn ahp_echo(origin: &ActionOrigin) -> ahp::encode::Echo<'_> {
+pub fn ahp_echo(origin: &ActionOrigin) -> ahp::encode::Echo<'_> {
     ahp::encode::Echo { client: &origin.client, client_seq: origin.client_seq, extra: origin.extra.as_ref() }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,10 +19,16 @@ use crate::subscriber::Encode;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]
-pub(crate) struct SequencerHandle {
+pub struct SequencerHandle {
     inbox: mpsc::Sender<ToSequencer>,
     shared: Arc<SharedState>,
     passes: Arc<AtomicU64>,
+}
+
+impl fmt::Debug for SequencerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SequencerHandle").finish_non_exhaustive()
+    }
 }
 
 /// The sequencer has ended, and the host with it.
@@ -71,12 +78,12 @@ impl SequencerHandle {
     }
 
     /// Reads the published state. It waits for nothing, so messages that were sent before may not be handled yet.
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&PublishedState) -> T) -> T {
+    pub fn read<T>(&self, look: impl FnOnce(&PublishedState) -> T) -> T {
         look(&self.shared.published())
     }
 
     /// The record of a client.
-    pub(crate) fn find_client(&self, client: &ClientId) -> Option<ClientRecord> {
+    pub fn find_client(&self, client: &ClientId) -> Option<ClientRecord> {
         let clients = self.shared.clients();
         clients.get(client).map(|client| ClientRecord {
             dialect: client.dialect,
@@ -91,7 +98,7 @@ impl SequencerHandle {
     }
 
     /// Attaches a connection. Its answer is in its place when this returns, so that later answers come behind it.
-    pub(crate) async fn attach(&self, mut attach: Attach) -> Result<(), HostStopped> {
+    pub async fn attach(&self, mut attach: Attach) -> Result<(), HostStopped> {
         let (reply, answered) = noting(attach.reply);
         attach.reply = reply;
         self.tell(ToSequencer::Attach(attach)).await?;
@@ -99,7 +106,7 @@ impl SequencerHandle {
     }
 
     /// Subscribes a connection. Its answer is in its place when this returns, so that later answers come behind it.
-    pub(crate) async fn subscribe(&self, mut subscribe: Subscribe) -> Result<(), HostStopped> {
+    pub async fn subscribe(&self, mut subscribe: Subscribe) -> Result<(), HostStopped> {
         let (reply, answered) = noting(subscribe.reply);
         subscribe.reply = reply;
         self.tell(ToSequencer::Subscribe(subscribe)).await?;
@@ -107,7 +114,7 @@ impl SequencerHandle {
     }
 
     /// Sends a message to one connection, and the answer behind it. The answer is in its place when this returns.
-    pub(crate) async fn send_with_answer(
+    pub async fn send_with_answer(
         &self,
         mut message: DirectReply,
         (reply, answer): (ReplySink, Encode),
@@ -119,21 +126,17 @@ impl SequencerHandle {
     }
 
     /// Sends a message to one connection.
-    pub(crate) async fn send_direct(&self, message: DirectReply) -> Result<(), HostStopped> {
+    pub async fn send_direct(&self, message: DirectReply) -> Result<(), HostStopped> {
         self.tell(ToSequencer::SendDirect(message)).await
     }
 
     /// Ends a connection's subscription.
-    pub(crate) async fn unsubscribe(
-        &self,
-        connection: ConnectionId,
-        wanted: SubscriptionTarget,
-    ) -> Result<(), HostStopped> {
+    pub async fn unsubscribe(&self, connection: ConnectionId, wanted: SubscriptionTarget) -> Result<(), HostStopped> {
         self.tell(ToSequencer::Unsubscribe(connection, wanted)).await
     }
 
     /// Ends a connection; its client counts as disconnected when this returns.
-    pub(crate) async fn detach(&self, connection: ConnectionId) -> Result<(), HostStopped> {
+    pub async fn detach(&self, connection: ConnectionId) -> Result<(), HostStopped> {
         self.ask(|done| ToSequencer::Detach(connection, done)).await
     }
 
@@ -187,7 +190,7 @@ impl SequencerHandle {
     /// Subscribes to sessions inside this process, starting with a read of the published state.
     ///
     /// At most this many events may wait; with more, the subscription ends.
-    pub(crate) async fn listen<T: Send + 'static>(
+    pub async fn listen<T: Send + 'static>(
         &self,
         what: ListenScope,
         most: usize,

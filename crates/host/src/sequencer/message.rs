@@ -1,6 +1,7 @@
 //! The messages to the sequencer, and the data for its answers.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -80,12 +81,18 @@ impl From<std::io::Error> for JournalWriteError {
 }
 
 /// A message to one connection alone, with the next number of that connection: a refusal, for example.
-pub(crate) struct DirectReply {
-    pub(crate) connection: ConnectionId,
+pub struct DirectReply {
+    pub connection: ConnectionId,
     /// Makes the frame from the sequence number.
-    pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
+    pub frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
     /// An answer to be sent right after it.
-    pub(crate) answer: Option<(ReplySink, Encode)>,
+    pub answer: Option<(ReplySink, Encode)>,
+}
+
+impl fmt::Debug for DirectReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DirectReply").field("connection", &self.connection).finish_non_exhaustive()
+    }
 }
 
 impl DirectReply {
@@ -98,26 +105,36 @@ impl DirectReply {
 }
 
 /// The destination of an answer: the connection's queue, or the batch that it is part of.
-pub(crate) type ReplySink = Box<dyn FnOnce(Encode) + Send>;
+pub type ReplySink = Box<dyn FnOnce(Encode) + Send>;
 
 /// A connection that identifies its client.
-pub(crate) struct Attach {
-    pub(crate) connection: ConnectionId,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) client: ClientId,
-    pub(crate) how: AttachMode,
-    pub(crate) subscriptions: Vec<SubscriptionTarget>,
+pub struct Attach {
+    pub connection: ConnectionId,
+    pub queue: Arc<Queue>,
+    pub client: ClientId,
+    pub how: AttachMode,
+    pub subscriptions: Vec<SubscriptionTarget>,
     /// The client's spelling of sessions, if it differs from the published one.
-    pub(crate) spellings: Arc<Spellings>,
-    pub(crate) answer: AttachAnswer,
-    pub(crate) reply: ReplySink,
+    pub spellings: Arc<Spellings>,
+    pub answer: AttachAnswer,
+    pub reply: ReplySink,
+}
+
+impl fmt::Debug for Attach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attach")
+            .field("connection", &self.connection)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Prepares the answer to a connection that attached.
-pub(crate) type AttachAnswer = Box<dyn FnOnce(AttachOutcome<'_>) -> Encode + Send>;
+pub type AttachAnswer = Box<dyn FnOnce(AttachOutcome<'_>) -> Encode + Send>;
 
 /// The kind of attachment.
-pub(crate) enum AttachMode {
+#[derive(Debug)]
+pub enum AttachMode {
     /// For the first time, in this dialect.
     New(Dialect),
     /// Again, after some events; in its earlier dialect, or in this one if that is forgotten.
@@ -125,7 +142,8 @@ pub(crate) enum AttachMode {
 }
 
 /// The events that a reconnecting client has seen.
-pub(crate) enum ReconnectPosition {
+#[derive(Debug)]
+pub enum ReconnectPosition {
     /// Everything up to a sequence number.
     UpTo(u64),
     /// Everything up to a sequence number for each subscription, in order.
@@ -134,7 +152,7 @@ pub(crate) enum ReconnectPosition {
 
 /// The target of a subscription, as clients name it.
 #[derive(Clone, Debug)]
-pub(crate) enum SubscriptionTarget {
+pub enum SubscriptionTarget {
     Root,
     /// A session together with its main chat, under exactly this URI: a session of version 1.
     SessionWithMainChat(SessionUri),
@@ -154,7 +172,7 @@ impl ReconnectPosition {
 
 impl SubscriptionTarget {
     /// The session that must be loaded to read this.
-    pub(crate) fn session(&self, published: &PublishedState) -> Option<SessionId> {
+    pub fn session(&self, published: &PublishedState) -> Option<SessionId> {
         match self {
             SubscriptionTarget::Root => None,
             SubscriptionTarget::SessionWithMainChat(uri) => uri.id(),
@@ -171,7 +189,7 @@ impl SubscriptionTarget {
     }
 
     /// The session, if its name identifies it.
-    pub(crate) fn names_session(&self) -> Option<&SessionId> {
+    pub fn names_session(&self) -> Option<&SessionId> {
         match self {
             SubscriptionTarget::Session(name)
             | SubscriptionTarget::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => Some(&name.id),
@@ -182,7 +200,7 @@ impl SubscriptionTarget {
     }
 
     /// The subscriber's spelling.
-    pub(crate) fn spelling(&self) -> Spelling {
+    pub fn spelling(&self) -> Spelling {
         match self {
             SubscriptionTarget::Root | SubscriptionTarget::SessionWithMainChat(_) => Spelling::Computed,
             SubscriptionTarget::Session(name) => name.spelling(),
@@ -193,7 +211,7 @@ impl SubscriptionTarget {
 
 /// The resource that a target's name refers to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ResolvedTarget<'a> {
+pub enum ResolvedTarget<'a> {
     Root,
     SessionWithMainChat(&'a Session),
     Session(&'a Session),
@@ -216,15 +234,17 @@ impl ResolvedTarget<'_> {
 }
 
 /// The data for the answer to an attached connection.
-pub(crate) struct AttachOutcome<'a> {
-    pub(crate) published: &'a PublishedState,
+#[derive(Debug)]
+pub struct AttachOutcome<'a> {
+    pub published: &'a PublishedState,
     /// The requested subscriptions that it has now, in order.
-    pub(crate) subscribed: Vec<bool>,
-    pub(crate) missed: MissedEvents,
+    pub subscribed: Vec<bool>,
+    pub missed: MissedEvents,
 }
 
 /// The events that a reconnecting client has missed.
-pub(crate) enum MissedEvents {
+#[derive(Debug)]
+pub enum MissedEvents {
     /// All of them in order, each in its subscriber's dialect; `None` if some are not available any more.
     Together(Option<Vec<ReplayedEvent>>),
     /// The same for each subscription separately.
@@ -232,18 +252,18 @@ pub(crate) enum MissedEvents {
 }
 
 /// An event, and the dialect in which it is sent.
-pub(crate) type ReplayedEvent = (Arc<SequencedEvent>, Dialect);
+pub type ReplayedEvent = (Arc<SequencedEvent>, Dialect);
 
 /// The sessions that a client refers to by the protocol's plain names.
 ///
 /// Their number is bounded; past it the client is answered in the other spelling.
 #[derive(Debug, Default)]
-pub(crate) struct Spellings(Mutex<HashSet<SessionId>>);
+pub struct Spellings(Mutex<HashSet<SessionId>>);
 
 impl Spellings {
     const MAX_SPELLINGS: usize = 10_000;
 
-    pub(crate) fn note(&self, session: &SessionId, spelling: Spelling) {
+    pub fn note(&self, session: &SessionId, spelling: Spelling) {
         let mut plain = self.plain();
         match spelling {
             Spelling::Computed => drop(plain.remove(session)),
@@ -254,7 +274,7 @@ impl Spellings {
         }
     }
 
-    pub(crate) fn of(&self, session: &SessionId) -> Spelling {
+    pub fn of(&self, session: &SessionId) -> Spelling {
         if self.plain().contains(session) { Spelling::Plain } else { Spelling::Computed }
     }
 
@@ -266,27 +286,37 @@ impl Spellings {
 
 /// The sequencer's record of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClientRecord {
-    pub(crate) dialect: Dialect,
-    pub(crate) connected: bool,
+pub struct ClientRecord {
+    pub dialect: Dialect,
+    pub connected: bool,
     /// The time of its last connect or disconnect, in the sequencer's own count.
-    pub(crate) touched: u64,
+    pub touched: u64,
 }
 
 /// A request to subscribe to a resource.
-pub(crate) struct Subscribe {
-    pub(crate) connection: ConnectionId,
-    pub(crate) wanted: SubscriptionTarget,
+pub struct Subscribe {
+    pub connection: ConnectionId,
+    pub wanted: SubscriptionTarget,
     /// The time for which text may wait to be merged.
-    pub(crate) patience: Duration,
-    pub(crate) answer: SubscribeAnswer,
-    pub(crate) reply: ReplySink,
+    pub patience: Duration,
+    pub answer: SubscribeAnswer,
+    pub reply: ReplySink,
+}
+
+impl fmt::Debug for Subscribe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscribe")
+            .field("connection", &self.connection)
+            .field("wanted", &self.wanted)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Prepares the answer to a subscription.
-pub(crate) type SubscribeAnswer = Box<dyn FnOnce(SubscribeOutcome<'_>) -> Encode + Send>;
+pub type SubscribeAnswer = Box<dyn FnOnce(SubscribeOutcome<'_>) -> Encode + Send>;
 
-pub(crate) enum SubscribeOutcome<'a> {
+#[derive(Debug)]
+pub enum SubscribeOutcome<'a> {
     Yes(&'a PublishedState),
     Unknown,
     TooMany,
@@ -302,7 +332,7 @@ pub(crate) struct Listen {
 
 /// The events of an in-process subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListenScope {
+pub enum ListenScope {
     /// All of one session.
     Session(SessionId),
     /// Those of all sessions that concern lists.

@@ -25,13 +25,20 @@ use grove_core::*;
 use grove_storage::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
 use tokio::sync::mpsc;
 
-pub(crate) use event::{Names, Resource, SequencedEvent, ahp_echo, v1_origin};
-pub use handle::HostStopped;
-pub(crate) use handle::SequencerHandle;
-pub use message::JournalWriteError;
-pub(crate) use message::*;
+pub use event::{SequencedEvent, ahp_echo, v1_origin};
+pub use handle::{HostStopped, SequencerHandle};
+pub use message::{
+    Attach, AttachAnswer, AttachMode, AttachOutcome, ClientRecord, DirectReply, JournalWriteError, ListenScope,
+    MissedEvents, ReconnectPosition, ReplayedEvent, ReplySink, ResolvedTarget, Spellings, Subscribe, SubscribeAnswer,
+    SubscribeOutcome, SubscriptionTarget,
+};
+pub use state::PublishedState;
+
+pub(crate) use event::{Names, Resource};
+pub(crate) use message::{
+    EventListener, JournalScope, Listen, Publication, ToSequencer, UnusedCheck, WriteFailurePolicy,
+};
 use replay::ReplayWindow;
-pub(crate) use state::PublishedState;
 pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
@@ -50,7 +57,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// The id of a connection while it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ConnectionId(pub(crate) u64);
+pub struct ConnectionId(pub u64);
 
 /// A connection whose client is known.
 struct Connection {

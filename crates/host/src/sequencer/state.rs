@@ -65,11 +65,11 @@ impl SharedState {
 
 /// The state that everybody can see, and the sequence number of its last event.
 #[derive(Debug, Default)]
-pub(crate) struct PublishedState {
-    pub(crate) state: State,
+pub struct PublishedState {
+    pub state: State,
     /// Sessions that are listed and not loaded.
-    pub(crate) evicted: HashMap<SessionId, EvictedSession>,
-    pub(crate) seq: u64,
+    pub evicted: HashMap<SessionId, EvictedSession>,
+    pub seq: u64,
 }
 
 impl PublishedState {
@@ -79,26 +79,26 @@ impl PublishedState {
     }
 
     /// Says whether there is a session of this id, loaded or not.
-    pub(crate) fn is_known(&self, id: &SessionId) -> bool {
+    pub fn is_known(&self, id: &SessionId) -> bool {
         self.state.sessions.contains_key(id) || self.evicted.contains_key(id)
     }
 
     /// All listed sessions, and whether the last turn of the main chat ended in error.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Session, bool)> {
+    pub fn listed(&self) -> impl Iterator<Item = (&Session, bool)> {
         let failed = |session: &Session| session.main_chat().is_some_and(|chat| chat.status() == ChatStatus::Error);
         let loaded = self.state.sessions.values().map(move |session| (session, failed(session)));
         loaded.chain(self.evicted.values().map(|evicted| (&evicted.session, evicted.failed)))
     }
 
     /// The session with this chat, beside its main one.
-    pub(crate) fn session_of_chat(&self, chat: &ChatId) -> Option<&Session> {
+    pub fn session_of_chat(&self, chat: &ChatId) -> Option<&Session> {
         self.listed().map(|(session, _)| session).find(|session| {
             session.catalogue.len() > 1 && session.catalogue.iter().skip(1).any(|row| row.chat == *chat)
         })
     }
 
     /// The loaded resource that a name refers to.
-    pub(crate) fn find(&self, wanted: &SubscriptionTarget) -> Option<ResolvedTarget<'_>> {
+    pub fn find(&self, wanted: &SubscriptionTarget) -> Option<ResolvedTarget<'_>> {
         let session = |name: &SessionName| self.state.sessions.get(&name.id).filter(|session| name.fits(session));
         match wanted {
             SubscriptionTarget::Root => Some(ResolvedTarget::Root),

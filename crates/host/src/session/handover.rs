@@ -21,7 +21,7 @@ const SESSION_FILE: &str = "session.json";
 
 /// A request of a session's mover.
 #[derive(Clone, Debug)]
-pub(crate) enum HandoverRequest {
+pub enum HandoverRequest {
     Files,
     Read {
         path: String,
@@ -33,7 +33,7 @@ pub(crate) enum HandoverRequest {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum HandoverAnswer {
+pub enum HandoverAnswer {
     Files(Box<HandoverManifest>),
     Piece(Vec<u8>),
     Left,
@@ -41,13 +41,13 @@ pub(crate) enum HandoverAnswer {
 
 /// The files that a session hands over.
 #[derive(Clone, Debug)]
-pub(crate) struct HandoverManifest {
-    pub(crate) agent: AgentId,
-    pub(crate) inventory: Inventory,
-    pub(crate) moved_to: Option<RemoteSession>,
-    pub(crate) moved_from: Option<RemoteSession>,
+pub struct HandoverManifest {
+    pub agent: AgentId,
+    pub inventory: Inventory,
+    pub moved_to: Option<RemoteSession>,
+    pub moved_from: Option<RemoteSession>,
     /// The folder that its agent works in, for the user who is asked for one at the other host.
-    pub(crate) working_directory: Option<String>,
+    pub working_directory: Option<String>,
 }
 
 impl SessionTask {

@@ -1,6 +1,7 @@
 //! The messages to a session's task, and what it starts with.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use grove_agents::{AgentError, AgentSession};
@@ -74,27 +75,37 @@ pub(crate) enum ToSession {
 }
 
 /// An action of a client.
-pub(crate) struct ClientAction {
+pub struct ClientAction {
     /// The request, or the reason why it is invalid.
-    pub(crate) client_request: Result<ClientRequest, String>,
-    pub(crate) origin: ActionOrigin,
+    pub client_request: Result<ClientRequest, String>,
+    pub origin: ActionOrigin,
     /// Makes the reply to the client alone: the refusal, or that nothing changes.
-    pub(crate) answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
+    pub answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
+}
+
+impl fmt::Debug for ClientAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientAction")
+            .field("client_request", &self.client_request)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A request to create a chat as a fork of another one of its session.
 #[derive(Debug)]
-pub(crate) struct ChatForkRequest {
-    pub(crate) source: ChatId,
+pub struct ChatForkRequest {
+    pub source: ChatId,
     /// The last turn of the fork.
-    pub(crate) turn: TurnId,
-    pub(crate) chat: ChatId,
-    pub(crate) uri: String,
-    pub(crate) kind: OriginKind,
+    pub turn: TurnId,
+    pub chat: ChatId,
+    pub uri: String,
+    pub kind: OriginKind,
 }
 
 /// The request of a client's action.
-pub(crate) enum ClientRequest {
+#[derive(Debug)]
+pub enum ClientRequest {
     Command(Box<ClientCommand>),
     /// Moves back to the end of a turn, or before the first one. Later turns stay in the log.
     Truncate {
@@ -105,34 +116,34 @@ pub(crate) enum ClientRequest {
 
 /// The outcome of an action that causes no event.
 #[derive(Debug)]
-pub(crate) enum DispatchOutcome {
+pub enum DispatchOutcome {
     Refused(ActionRefusal),
     /// It is allowed, and changes nothing.
     NoChange,
 }
 
 /// A handle to a session's task.
-#[derive(Clone)]
-pub(crate) struct SessionHandle {
-    pub(crate) uri: SessionUri,
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    pub uri: SessionUri,
     pub(crate) inbox: mpsc::Sender<ToSession>,
 }
 
 impl SessionHandle {
     /// Sends an action of a client. A session that ends at this moment ignores it.
-    pub(crate) async fn dispatch(&self, action: ClientAction) {
+    pub async fn dispatch(&self, action: ClientAction) {
         self.inbox.send(ToSession::ClientAction(action)).await.ok();
     }
 
     /// Creates a chat as a fork of another one. `None` if the session has ended.
-    pub(crate) async fn fork_chat(&self, request: ChatForkRequest) -> Option<Result<(), TreeError>> {
+    pub async fn fork_chat(&self, request: ChatForkRequest) -> Option<Result<(), TreeError>> {
         let (done, forked) = oneshot::channel();
         self.inbox.send(ToSession::ForkChat(request, done)).await.ok()?;
         forked.await.ok()
     }
 
     /// Notes that a participating client has left.
-    pub(crate) async fn client_gone(&self, client: ClientId) {
+    pub async fn client_gone(&self, client: ClientId) {
         self.inbox.send(ToSession::ClientGone(client)).await.ok();
     }
 }

@@ -17,15 +17,15 @@ const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A session that is in another store now.
 #[derive(Clone, Debug)]
-pub(crate) struct MigrateOutcome {
-    pub(crate) store: StoreName,
+pub struct MigrateOutcome {
+    pub store: StoreName,
     /// The copied and compared files; none if it was there already.
-    pub(crate) checked: VerifiedCopy,
+    pub checked: VerifiedCopy,
 }
 
 /// The reason why a session does not move to another store. It stays in its own.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MigrateError {
+pub enum MigrateError {
     #[error("a turn is running: wait until it is over, or cancel it")]
     TurnRuns,
     #[error("a summary is being made: wait for it, or abort it")]

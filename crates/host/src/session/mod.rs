@@ -54,20 +54,27 @@ use self::workspace::WorkspaceFolder;
 use crate::env::Task;
 use crate::sequencer::{HostStopped, ToSequencer};
 
+pub use self::forks::ForkPlan;
+pub use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest};
+pub use self::message::{ChatForkRequest, ClientAction, ClientRequest, DispatchOutcome, SessionHandle};
+pub use self::migration::{MigrateError, MigrateOutcome};
+pub use self::outbox::{ActionRefusal, CommandError};
+pub use self::pastes::PasteError;
+pub use self::tree::{
+    CompactionOutcome, Entries, MergeOutcome, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest,
+};
+pub use self::workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError};
+pub use crate::branch::{
+    BranchedSession, ChatAddress, PendingCommand, PendingHandover, PendingMigration, PendingPermissionsRequest,
+    PendingTreeRequest, SessionRequestError,
+};
+
 pub(crate) use self::active_folders::ActiveFolders;
 pub(crate) use self::checkout::read_checkout;
-pub(crate) use self::forks::{ForkPlan, ForkedChat};
-pub(crate) use self::handover::{HandoverAnswer, HandoverManifest, HandoverRequest};
-pub(crate) use self::message::{
-    ChatForkRequest, ClientAction, ClientRequest, DispatchOutcome, SessionContext, SessionHandle, SessionStart,
-    ToSession,
-};
-pub(crate) use self::migration::{MigrateError, MigrateOutcome};
-pub(crate) use self::outbox::{ActionRefusal, CommandError};
-pub(crate) use self::pastes::PasteError;
+pub(crate) use self::forks::ForkedChat;
+pub(crate) use self::message::{SessionContext, SessionStart, ToSession};
 pub(crate) use self::persistence::StorageClientPresence;
-pub(crate) use self::tree::{NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest};
-pub(crate) use self::workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError, scan_workspace};
+pub(crate) use self::workspace::scan_workspace;
 
 /// The messages that may wait for a session before their senders do.
 const INBOX: usize = 256;

@@ -38,7 +38,7 @@ pub(super) struct EndedTurn {
 
 /// The reason why a session did not carry out a command.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CommandError {
+pub enum CommandError {
     #[error(transparent)]
     Rejected(#[from] Rejection),
     #[error(transparent)]
@@ -67,7 +67,7 @@ impl From<PasteError> for CommandError {
 
 /// The reason why a client's action is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ActionRefusal {
+pub enum ActionRefusal {
     /// The action cannot be understood, or no client may send it.
     #[error("{0}")]
     Invalid(String),

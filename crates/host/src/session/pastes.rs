@@ -21,7 +21,7 @@ const INLINE_BYTES: usize = 2 << 10;
 
 /// The reason why a message could not be made smaller.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PasteError {
+pub enum PasteError {
     #[error("the message contains a part that is too large for the conversation, and {0}")]
     Unreadable(String),
     #[error("the message is too large for the conversation and cannot be kept as a file: {0}")]

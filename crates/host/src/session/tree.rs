@@ -25,12 +25,12 @@ use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
 pub(super) use operation::TreeOperations;
 pub(crate) use operation::TreeOutcome;
-use summarize::{CompactionOutcome, MergeOutcome};
+pub use summarize::{CompactionOutcome, MergeOutcome};
 use tokio::sync::oneshot;
 
 /// A request about a chat's tree.
 #[derive(Debug)]
-pub(crate) enum TreeRequest {
+pub enum TreeRequest {
     Rows {
         filter: RowFilter,
         search: String,
@@ -74,11 +74,11 @@ pub(crate) enum TreeRequest {
 }
 
 /// The options of a navigation.
-pub(crate) use grove_tree::navigate::NavigateOptions;
+pub use grove_tree::navigate::NavigateOptions;
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) enum TreeAnswer {
+pub enum TreeAnswer {
     Rows(RowPage),
     Entries(Entries),
     NavigateOutcome(NavigateOutcome),
@@ -92,28 +92,28 @@ pub(crate) enum TreeAnswer {
 
 /// The result of a navigation.
 #[derive(Debug)]
-pub(crate) struct NavigateOutcome {
-    pub(crate) moved: bool,
-    pub(crate) leaf: Option<String>,
+pub struct NavigateOutcome {
+    pub moved: bool,
+    pub leaf: Option<String>,
     /// The text for the prompt, ready to be edited and sent again.
-    pub(crate) prefill: Option<Prefill>,
+    pub prefill: Option<Prefill>,
     /// The entry with the summary of the abandoned branch.
-    pub(crate) summary_entry: Option<String>,
+    pub summary_entry: Option<String>,
 }
 
 /// Lines of a log.
 #[derive(Debug)]
-pub(crate) struct Entries {
-    pub(crate) lines: Vec<Box<RawValue>>,
+pub struct Entries {
+    pub lines: Vec<Box<RawValue>>,
     /// The number of lines before the next one.
-    pub(crate) next: usize,
-    pub(crate) more: bool,
-    pub(crate) leaf: Option<String>,
+    pub next: usize,
+    pub more: bool,
+    pub leaf: Option<String>,
 }
 
 /// The reason why a tree could not be read or changed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TreeError {
+pub enum TreeError {
     #[error("the session has no chat {0}")]
     UnknownChat(ChatId),
     #[error(transparent)]

@@ -28,7 +28,7 @@ pub(super) use manifest::{ManifestFacts, put as put_manifest};
 
 /// A request to a session's workspace.
 #[derive(Clone, Debug)]
-pub(crate) enum WorkspaceRequest {
+pub enum WorkspaceRequest {
     Manifest,
     Plan,
     /// Writes the plan, or deletes it.
@@ -56,7 +56,7 @@ pub(crate) enum WorkspaceRequest {
 
 /// The answer to a request.
 #[derive(Clone, Debug)]
-pub(crate) enum WorkspaceAnswer {
+pub enum WorkspaceAnswer {
     Manifest {
         manifest: Box<Manifest>,
         /// The session's folder, as its store spells it.
@@ -80,7 +80,7 @@ pub(crate) enum WorkspaceAnswer {
 
 /// The reason why a workspace request failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WorkspaceRequestError {
+pub enum WorkspaceRequestError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]

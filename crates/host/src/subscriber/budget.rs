@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// A bound on bytes. Users reserve the bytes that they expect to need, and correct the number once they know it.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     limit: usize,
     used: Mutex<usize>,
     freed: Notify,
@@ -14,13 +14,13 @@ pub(crate) struct Budget {
 
 /// Bytes in use, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct ReservedBytes {
+pub struct ReservedBytes {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
 impl Budget {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { limit, used: Mutex::default(), freed: Notify::new() }
     }
 
@@ -47,7 +47,7 @@ impl Budget {
     }
 
     /// Reserves without waiting; `None` if fewer bytes are left.
-    pub(crate) fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<ReservedBytes> {
+    pub fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<ReservedBytes> {
         let mut used = self.used();
         (used.saturating_add(bytes) <= self.limit).then(|| {
             *used += bytes;

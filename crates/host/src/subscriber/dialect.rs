@@ -11,7 +11,7 @@ use grove_wire::{ahp, jsonrpc, v1};
 
 /// The dialect of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     V1 {
         version: u32,
     },

@@ -1,13 +1,13 @@
 //! WebSocket frames as a server writes them: whole, unmasked, and so the same for every client.
 
 /// The longest head of a frame.
-pub(crate) const MAX_HEAD: usize = 10;
+pub(super) const MAX_HEAD: usize = 10;
 
 /// The first byte of a text frame that is a whole message.
 const FINAL_TEXT: u8 = 0x81;
 
 /// Appends a text message to the output.
-pub(crate) fn text(payload: &str, out: &mut Vec<u8>) {
+pub fn text(payload: &str, out: &mut Vec<u8>) {
     out.push(FINAL_TEXT);
     match payload.len() {
         short @ 0..=125 => out.push(short as u8),

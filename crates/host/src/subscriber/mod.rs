@@ -5,11 +5,12 @@
 
 mod budget;
 mod dialect;
-pub(crate) mod frame;
+pub mod frame;
 mod queue;
 
-pub(crate) use budget::{Budget, ReservedBytes};
-pub(crate) use dialect::Dialect;
-pub(crate) use queue::{
-    AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, Outgoing, Queue, QueuedAnswer, QueuedNotice,
+pub use budget::{Budget, ReservedBytes};
+pub use dialect::Dialect;
+pub use queue::{
+    AnswerPermit, DisconnectReason, DueAnswer, Encode, EventFrames, MergedDelta, Outgoing, Queue, QueuedAnswer,
+    QueuedNotice,
 };

@@ -1,6 +1,7 @@
 //! The queue of output for one connection: bounded and in order.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use grove_core::{SessionId, Timestamp};
+use grove_wire::registry::Registry;
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -20,7 +22,8 @@ use crate::env::{Clock, Task};
 use crate::sequencer::SequencedEvent;
 
 /// An item of the queue, which becomes one frame or several.
-pub(crate) enum Outgoing {
+#[derive(Debug)]
+pub enum Outgoing {
     Frame(Arc<str>),
     /// Consecutive events, shared by all subscribers with the same dialect.
     EventFrames(Arc<EventFrames>),
@@ -39,11 +42,12 @@ pub(crate) enum Outgoing {
 }
 
 /// Events of one resource that were published together, with their frames in one dialect.
-pub(crate) struct EventFrames {
-    pub(crate) dialect: Dialect,
-    pub(crate) frames: Vec<(Arc<SequencedEvent>, Arc<str>)>,
+#[derive(Debug)]
+pub struct EventFrames {
+    pub dialect: Dialect,
+    pub frames: Vec<(Arc<SequencedEvent>, Arc<str>)>,
     /// All frames as bytes of the socket. A server's frames are the same for every client, so they are encoded once.
-    pub(crate) framed: Bytes,
+    pub framed: Bytes,
 }
 
 impl EventFrames {
@@ -55,7 +59,8 @@ impl EventFrames {
 }
 
 /// The capacity that one answer uses until it is written.
-pub(crate) struct AnswerPermit {
+#[derive(Debug)]
+pub struct AnswerPermit {
     /// One of the answers that a connection may have pending; a further frame of the same answer has none.
     _count: Option<OwnedSemaphorePermit>,
     bytes: ReservedBytes,
@@ -65,18 +70,27 @@ pub(crate) struct AnswerPermit {
 const ENTRY: usize = 64;
 
 /// An answer's text, or a function that makes it outside the sequencer.
-pub(crate) enum Encode {
+pub enum Encode {
     Text(String),
     Later(Box<dyn FnOnce() -> String + Send>),
 }
 
+impl fmt::Debug for Encode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Encode::Text(text) => f.debug_tuple("Text").field(text).finish(),
+            Encode::Later(_) => f.write_str("Later(…)"),
+        }
+    }
+}
+
 impl Encode {
     /// A text that is made when it is written.
-    pub(crate) fn later(make: impl FnOnce() -> String + Send + 'static) -> Self {
+    pub fn later(make: impl FnOnce() -> String + Send + 'static) -> Self {
         Encode::Later(Box::new(make))
     }
 
-    pub(crate) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         match self {
             Encode::Text(text) => text,
             Encode::Later(make) => make(),
@@ -85,14 +99,15 @@ impl Encode {
 }
 
 /// An answer that waits to be written.
-pub(crate) struct QueuedAnswer {
+#[derive(Debug)]
+pub struct QueuedAnswer {
     encode: Encode,
     /// Held until the answer is written: a client that does not read its answers cannot send more requests.
     permit: AnswerPermit,
 }
 
 impl QueuedAnswer {
-    pub(crate) fn new(encode: Encode, mut permit: AnswerPermit) -> Self {
+    pub fn new(encode: Encode, mut permit: AnswerPermit) -> Self {
         if let Encode::Text(text) = &encode {
             permit.bytes.resize_to(text.len());
         }
@@ -100,7 +115,7 @@ impl QueuedAnswer {
     }
 
     /// The text, and the permit to hold until it is written.
-    pub(crate) fn into_text(self) -> (String, AnswerPermit) {
+    pub fn into_text(self) -> (String, AnswerPermit) {
         let mut permit = self.permit;
         let text = self.encode.into_text();
         permit.bytes.resize_to(text.len());
@@ -109,17 +124,33 @@ impl QueuedAnswer {
 }
 
 /// A notification beside the events.
-pub(crate) struct QueuedNotice {
-    pub(crate) frame: Arc<str>,
+#[derive(Debug)]
+pub struct QueuedNotice {
+    pub frame: Arc<str>,
     /// Held until it is written: the next one waits for a client that does not read.
-    pub(crate) _permit: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-pub(crate) struct MergedDelta {
-    pub(crate) first: Arc<SequencedEvent>,
-    pub(crate) text: String,
-    pub(crate) last_seq: u64,
-    pub(crate) dialect: Dialect,
+impl QueuedNotice {
+    pub fn new(frame: Arc<str>, permit: OwnedSemaphorePermit) -> Self {
+        Self { frame, _permit: permit }
+    }
+}
+
+/// Consecutive deltas of one part, which become one event.
+#[derive(Debug)]
+pub struct MergedDelta {
+    first: Arc<SequencedEvent>,
+    text: String,
+    last_seq: u64,
+    dialect: Dialect,
+}
+
+impl MergedDelta {
+    /// The frame of all of them together.
+    pub fn into_frame(self, registry: &Registry) -> Option<Arc<str>> {
+        self.first.merged(self.text, self.last_seq).frame(self.dialect, registry)
+    }
 }
 
 impl Outgoing {
@@ -143,7 +174,7 @@ impl Outgoing {
 
 /// The reason why the host closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DisconnectReason {
+pub enum DisconnectReason {
     /// The client is gone or the socket failed: no close frame can be sent.
     Gone,
     Behind,
@@ -161,7 +192,7 @@ pub(crate) enum DisconnectReason {
 
 impl DisconnectReason {
     /// The close code and reason for the WebSocket.
-    pub(crate) fn code(self) -> Option<(u16, &'static str)> {
+    pub fn code(self) -> Option<(u16, &'static str)> {
         match self {
             DisconnectReason::Gone => None,
             DisconnectReason::Behind => Some((close_code::TOO_FAR_BEHIND, "too far behind: reconnect")),
@@ -183,7 +214,7 @@ impl DisconnectReason {
 }
 
 /// The queue of one connection. The sequencer and the reader push, the writer takes.
-pub(crate) struct Queue {
+pub struct Queue {
     max_messages: usize,
     max_bytes: usize,
     waiting: Mutex<QueueState>,
@@ -192,6 +223,12 @@ pub(crate) struct Queue {
     closing: Notify,
     answers: Arc<Semaphore>,
     answer_bytes: Arc<Budget>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
 }
 
 #[derive(Default)]
@@ -216,9 +253,15 @@ struct QueueState {
 }
 
 /// A request about a session whose answer is still being made. Dropping it means the answer is in the queue.
-pub(crate) struct DueAnswer {
+pub struct DueAnswer {
     queue: Arc<Queue>,
     session: SessionId,
+}
+
+impl fmt::Debug for DueAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DueAnswer").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl Drop for DueAnswer {
@@ -235,7 +278,7 @@ enum MergeDelay {
 }
 
 impl Queue {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         Self {
             max_messages: limits.queue_messages,
             max_bytes: limits.queue_bytes,
@@ -248,7 +291,7 @@ impl Queue {
     }
 
     /// Appends an item. A full queue closes its connection instead; a closed one accepts nothing.
-    pub(crate) fn push(&self, item: Outgoing) {
+    pub fn push(&self, item: Outgoing) {
         let (full, wake) = {
             let mut waiting = self.waiting();
             if waiting.closed.is_some() {
@@ -305,13 +348,13 @@ impl Queue {
     /// Waits for something to write and takes everything. Items taken earlier count as written now.
     ///
     /// Only one task may wait at a time. A closed queue returns the reason.
-    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) -> Result<(), DisconnectReason> {
+    pub async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) -> Result<(), DisconnectReason> {
         let mut alarm = None;
         poll_fn(|context| self.poll_take(context, into, &mut alarm, clock)).await
     }
 
     /// Like [`Queue::take`]. `alarm` belongs to the caller, and is set while the items may wait.
-    pub(crate) fn poll_take(
+    pub fn poll_take(
         &self,
         context: &mut Context<'_>,
         into: &mut VecDeque<Outgoing>,
@@ -362,7 +405,7 @@ impl Queue {
     }
 
     /// Closes the connection, for the first reason given.
-    pub(crate) fn close(&self, reason: DisconnectReason) {
+    pub fn close(&self, reason: DisconnectReason) {
         {
             let mut waiting = self.waiting();
             if waiting.closed.is_some() {
@@ -375,7 +418,7 @@ impl Queue {
     }
 
     /// Notes a request about a session whose answer goes out before [`Queue::close_behind_answers`] closes.
-    pub(crate) fn expect_answer(self: &Arc<Self>, session: SessionId) -> DueAnswer {
+    pub fn expect_answer(self: &Arc<Self>, session: SessionId) -> DueAnswer {
         self.waiting().due.push(session.clone());
         DueAnswer { queue: self.clone(), session }
     }
@@ -412,7 +455,7 @@ impl Queue {
     }
 
     /// Waits until the connection is to be closed.
-    pub(crate) async fn closed(&self) -> DisconnectReason {
+    pub async fn closed(&self) -> DisconnectReason {
         let mut closing = pin!(self.closing.notified());
         // A queue that is closed between the check and the wait must not be missed.
         closing.as_mut().enable();
@@ -424,7 +467,7 @@ impl Queue {
     }
 
     /// Like [`Queue::closed`], for the task that takes the items.
-    pub(crate) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<DisconnectReason> {
+    pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<DisconnectReason> {
         self.writer.register(context.waker());
         self.reason().map_or(Poll::Pending, Poll::Ready)
     }
@@ -434,19 +477,19 @@ impl Queue {
     }
 
     /// Waits for room for another answer of about so many bytes.
-    pub(crate) async fn answer_permit(&self, bytes: usize) -> Option<AnswerPermit> {
+    pub async fn answer_permit(&self, bytes: usize) -> Option<AnswerPermit> {
         let count = self.answers.clone().acquire_owned().await.ok()?;
         let bytes = self.answer_bytes.reserve(bytes).await;
         Some(AnswerPermit { _count: Some(count), bytes })
     }
 
     /// Waits for room for another frame of an answer that has its permit.
-    pub(crate) async fn further_permit(&self, bytes: usize) -> AnswerPermit {
+    pub async fn further_permit(&self, bytes: usize) -> AnswerPermit {
         AnswerPermit { _count: None, bytes: self.answer_bytes.reserve(bytes).await }
     }
 
     /// The bound of the bytes of a connection's answers.
-    pub(crate) fn answer_bytes(&self) -> usize {
+    pub fn answer_bytes(&self) -> usize {
         self.answer_bytes.limit()
     }
 

@@ -42,7 +42,7 @@ use crate::sequencer::HostStopped;
 
 /// The contents of a new session that is forked.
 #[derive(Debug)]
-pub(crate) struct ForkPlan {
+pub struct ForkPlan {
     /// The session as it is, except for its id.
     pub(crate) like: NewSession,
     pub(crate) title: SessionTitle,

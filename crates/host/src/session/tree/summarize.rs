@@ -56,19 +56,19 @@ pub(super) struct PreparedCompaction {
 
 /// The result of merging a summary of another branch into this one.
 #[derive(Debug)]
-pub(crate) struct MergeOutcome {
-    pub(crate) entry: String,
-    pub(crate) summary: String,
-    pub(crate) leaf: Option<String>,
+pub struct MergeOutcome {
+    pub entry: String,
+    pub summary: String,
+    pub leaf: Option<String>,
 }
 
 /// The result of replacing the older part of a conversation by a summary.
 #[derive(Debug)]
-pub(crate) struct CompactionOutcome {
-    pub(crate) entry: String,
-    pub(crate) summary: String,
-    pub(crate) first_kept: Option<String>,
-    pub(crate) tokens_before: u64,
+pub struct CompactionOutcome {
+    pub entry: String,
+    pub summary: String,
+    pub first_kept: Option<String>,
+    pub tokens_before: u64,
 }
 
 impl SummarizerContext {

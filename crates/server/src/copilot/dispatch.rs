@@ -1,0 +1,192 @@
+//! The methods of the endpoint: for each its params, its handler and its answer.
+//!
+//! Each handler's future is built and boxed by a function of its own. One future over all methods would need the stack of
+//! all handlers together at every poll, which is megabytes without optimisation.
+
+use futures_util::future::BoxFuture;
+use grove_wire::copilot::error;
+use grove_wire::copilot::methods::{self, *};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::value::RawValue;
+
+use super::peer::{CopilotError, CopilotPeer, CopilotResult};
+use super::permissions::no_locations;
+use crate::http::TokenId;
+
+/// A request of a known method, with its params unread.
+#[derive(Clone, Copy)]
+struct MethodCall<'a> {
+    method: Method,
+    params: Option<&'a RawValue>,
+}
+
+impl<'a> MethodCall<'a> {
+    /// Reads the params, and answers with the result of the handler's future.
+    fn answer_with<P, R, F>(self, handler: impl FnOnce(P) -> F) -> BoxFuture<'a, CopilotResult>
+    where
+        P: DeserializeOwned,
+        R: Serialize,
+        F: Future<Output = Result<R, CopilotError>> + Send + 'a,
+    {
+        match self.read() {
+            Ok(params) => {
+                let result = handler(params);
+                Box::pin(async move { encode(&result.await?) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    /// Reads the params, and answers with the handler's result.
+    fn answer_now<P, R>(self, handler: impl FnOnce(P) -> Result<R, CopilotError>) -> BoxFuture<'a, CopilotResult>
+    where
+        P: DeserializeOwned,
+        R: Serialize,
+    {
+        let answer = self.read().and_then(handler).and_then(|result| encode(&result));
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn read<P: DeserializeOwned>(self) -> Result<P, CopilotError> {
+        methods::params(self.method.as_str(), self.params).map_err(CopilotError::Error)
+    }
+}
+
+fn encode<R: Serialize>(result: &R) -> CopilotResult {
+    Ok(serde_json::value::to_raw_value(result)?)
+}
+
+impl CopilotPeer {
+    /// Starts the handler of a method. Before a client is authenticated, `connect` alone is handled.
+    pub(super) fn dispatch<'a>(&'a self, method: Method, params: Option<&'a RawValue>) -> BoxFuture<'a, CopilotResult> {
+        if method != Method::Connect && !self.is_in() {
+            return Box::pin(std::future::ready(Err(CopilotError::Error(error::authentication_required()))));
+        }
+        let call = MethodCall { method, params };
+        match method {
+            Method::Connect => call.answer_now(|params| self.connect(params)),
+            Method::Ping => call.answer_now(|params| Ok(PingResult::to(&params, self.host().env().clock.now()))),
+            Method::StatusGet => call.answer_now(|_: IgnoredAny| Ok(StatusResult::of(env!("CARGO_PKG_VERSION")))),
+            Method::AuthGetStatus => call.answer_now(|_: IgnoredAny| Ok(auth_status())),
+            Method::ModelsList => call.answer_now(|_: IgnoredAny| Ok(ModelsListResult { models: self.models() })),
+            Method::RuntimeShutdown => call.answer_with(|_: IgnoredAny| self.shut_down()),
+            Method::SessionFsSetProvider => call.answer_with(|params| self.set_storage_client(params)),
+            Method::SessionCreate => call.answer_with(|params| self.create(params)),
+            Method::SessionResume => call.answer_with(|params| self.resume(params)),
+            Method::SessionSend => call.answer_with(|params| self.send(params)),
+            Method::SessionAbort => call.answer_with(|params| self.abort(params)),
+            Method::SessionGetMessages => call.answer_with(|params| self.messages(params)),
+            Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose | Method::SessionSuspend => {
+                call.answer_with(|params| self.detach(params))
+            }
+            Method::SessionShutdown => {
+                call.answer_with(|ShutdownParams { session_id, .. }| self.detach(SessionParams { session_id }))
+            }
+            Method::SessionDelete => call.answer_with(|params| self.delete(params)),
+            Method::SessionList => call.answer_with(|params| self.list(params)),
+            Method::SessionGetLastId => call.answer_with(|_: IgnoredAny| self.last_id()),
+            Method::SessionGetMetadata => call.answer_with(|params| self.metadata(params)),
+            Method::SessionGetForeground => call.answer_now(|_: IgnoredAny| Ok(self.foreground())),
+            Method::SessionSetForeground => call.answer_with(|params| self.set_foreground(params)),
+            Method::SessionsFork => call.answer_with(|params| self.fork(params)),
+            Method::SessionsReadPersistedEvents => call.answer_with(|params| {
+                self.read_events(ReadEventsParams { wait_ms: None, include_ephemeral: None, ..params })
+            }),
+            Method::NameGet => call.answer_with(|params| self.name(params)),
+            Method::NameSet => call.answer_with(|params| self.set_name(params)),
+            Method::ModelGetCurrent => call.answer_with(|params| self.model(params)),
+            Method::ModelSwitchTo => call.answer_with(|params| self.switch_model(params)),
+            Method::ModelList => call.answer_now(|_: IgnoredAny| Ok(SessionModelsResult { list: self.models() })),
+            Method::ModelSetEffort => call.answer_with(|params| self.set_effort(params)),
+            Method::ModeGet => call.answer_with(|params| self.mode(params)),
+            Method::ModeSet => call.answer_with(|params| self.set_mode(params)),
+            Method::OptionsUpdate => call.answer_with(|params| self.update_options(params)),
+            Method::MetadataIsProcessing => call.answer_with(|params| self.is_processing(params)),
+            Method::PlanRead => call.answer_with(|params| self.plan(params)),
+            Method::PlanUpdate => call.answer_with(|params| self.update_plan(params)),
+            Method::PlanDelete => call.answer_with(|params| self.delete_plan(params)),
+            Method::WorkspaceGet => call.answer_with(|params| self.workspace(params)),
+            Method::WorkspaceListFiles => call.answer_with(|params| self.list_files(params)),
+            Method::WorkspaceReadFile => call.answer_with(|params| self.read_file(params)),
+            Method::WorkspaceCreateFile => call.answer_with(|params| self.create_file(params)),
+            Method::WorkspaceStatFile => call.answer_with(|params| self.stat_file(params)),
+            Method::WorkspaceRemovePath => call.answer_with(|params| self.remove_path(params)),
+            Method::WorkspaceRenamePath => call.answer_with(|params| self.rename_path(params)),
+            Method::WorkspaceSaveLargePaste => call.answer_with(|params| self.save_paste(params)),
+            Method::WorkspaceListCheckpoints => call.answer_with(|params| self.list_checkpoints(params)),
+            Method::WorkspaceReadCheckpoint => call.answer_with(|params| self.read_checkpoint(params)),
+            Method::WorkspaceCreateDirectory => call.answer_with(|params| self.create_directory(params)),
+            Method::HistoryCompact => call.answer_with(|params| self.compact(params)),
+            Method::HistoryTruncate => call.answer_with(|params| self.truncate(params)),
+            Method::HistoryRewind => call.answer_with(|params| self.rewind(params)),
+            Method::HistoryListRewindPoints => call.answer_with(|params| self.rewind_points(params)),
+            Method::EventLogRead => call.answer_with(|params| self.read_events(params)),
+            Method::EventLogTail => call.answer_with(|params| self.tail(params)),
+            // All events are sent anyway.
+            Method::EventLogRegisterInterest => call.answer_now(|RegisterInterestParams { event_type, .. }| {
+                Ok(RegisterInterestResult { handle: event_type })
+            }),
+            Method::EventLogReleaseInterest => call.answer_now(|_: IgnoredAny| Ok(Success::YES)),
+            Method::PermissionsHandlePending => call.answer_with(|params| self.answer_permission(params)),
+            Method::PermissionsPending => call.answer_with(|params| self.pending_permissions(params)),
+            Method::PermissionsConfigure => call.answer_with(|params| self.configure_permissions(params)),
+            Method::PermissionsSetApproveAll => call.answer_with(|params| self.set_approve_all(params)),
+            Method::PermissionsGetMode => call.answer_with(|params| self.permission_mode(params)),
+            Method::PermissionsSetMode => call.answer_with(|params| self.set_permission_mode(params)),
+            Method::PermissionsModifyRules => call.answer_with(|params| self.modify_rules(params)),
+            // Every client is sent the request, and no other client needs to know that one of them shows it.
+            Method::PermissionsSetRequired | Method::PermissionsNotifyPromptShown => {
+                call.answer_with(|params| self.acknowledge(params))
+            }
+            Method::PermissionsResetApprovals => call.answer_with(|params| self.reset_approvals(params)),
+            Method::PermissionsListPaths => call.answer_with(|params| self.allowed_paths(params)),
+            Method::PermissionsAddPath => call.answer_with(|params| self.allow_path(params)),
+            Method::PermissionsSetPrimaryPath => call.answer_with(|params| self.set_primary_path(params)),
+            Method::PermissionsIsAllowedPath => call.answer_with(|params| self.is_allowed_path(params)),
+            Method::PermissionsIsWorkspacePath => call.answer_with(|params| self.is_workspace_path(params)),
+            Method::PermissionsResolveLocation => call.answer_with(|params| self.location(params)),
+            Method::PermissionsApplyLocation => call.answer_with(|params| self.apply_location(params)),
+            Method::PermissionsAddLocationApproval => call.answer_now(|_: IgnoredAny| Err::<(), _>(no_locations())),
+            Method::PermissionsIsTrusted => call.answer_now(|params| Ok(self.is_trusted(params))),
+            Method::PermissionsAddTrusted => call.answer_now(|params| self.add_trusted(params)),
+            Method::PermissionsUnrestrictUrls => call.answer_with(|params| self.unrestrict_urls(params)),
+            Method::ToolsHandlePending => call.answer_with(|params| self.answer_tool(params)),
+            Method::UiHandlePendingUserInput => call.answer_with(|params| self.answer_input(params)),
+        }
+    }
+
+    fn connect(&self, params: ConnectParams) -> Result<ConnectResult, CopilotError> {
+        // Without an admission record the transport has authenticated the client.
+        if let Some(client_admission) = self.client_admission() {
+            if !self.endpoint().opens(params.token.as_deref()) {
+                return Err(CopilotError::Error(error::authentication_failed()));
+            }
+            // A port's own secret counts as the host's token: programs that open ports hold that one.
+            client_admission.admit(TokenId::Host)?;
+        }
+        self.admit();
+        Ok(ConnectResult::of(env!("CARGO_PKG_VERSION")))
+    }
+
+    /// Ends the endpoint: the program that was started for the client ends next. Its storage is flushed while it is still
+    /// connected.
+    async fn shut_down(&self) -> Result<(), CopilotError> {
+        self.endpoint().shut_down().await;
+        Ok(())
+    }
+
+    /// Answers a request that changes nothing, if its session exists.
+    async fn acknowledge(&self, params: SessionParams) -> Result<Success, CopilotError> {
+        self.find(&params.session_id).await?;
+        Ok(Success::YES)
+    }
+}
+
+fn auth_status() -> AuthStatusResult {
+    AuthStatusResult {
+        is_authenticated: true,
+        status_message: Some("Grove's agents bring their own accounts".to_owned()),
+        ..AuthStatusResult::default()
+    }
+}

@@ -1,0 +1,116 @@
+//! Endpoints: each is one server process to the SDK.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_core::{SessionId, StoreName};
+use grove_host::Host;
+use grove_host::sequencer::ConnectionId;
+use grove_host::subscriber::Queue;
+use subtle::ConstantTimeEq;
+
+use super::feed::Feeds;
+use super::storage::EndpointStorageClient;
+
+/// The configuration of an endpoint.
+#[derive(Clone)]
+pub struct EndpointConfig {
+    /// The name of the store for sessions of a storage client.
+    pub store: StoreName,
+    /// The secret that a client must send in `connect`.
+    ///
+    /// Without one, the endpoint accepts pipes alone ([`CopilotEndpoint::serve_pipes`]): reaching an address is not
+    /// enough.
+    pub secret: Option<String>,
+    /// Says whether the temporary files of its sessions are kept.
+    pub keeps_temp_files: bool,
+}
+
+impl fmt::Debug for EndpointConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointConfig").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// An address or a pair of pipes at which SDKs find a server. Clones are the same endpoint.
+#[derive(Clone)]
+pub struct CopilotEndpoint(Arc<EndpointInner>);
+
+struct EndpointInner {
+    host: Host,
+    /// The feeds of the host, over all endpoints.
+    feeds: Arc<Feeds>,
+    config: EndpointConfig,
+    state: Mutex<EndpointState>,
+}
+
+impl fmt::Debug for CopilotEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.0.config).finish()
+    }
+}
+
+/// The state of an endpoint.
+#[derive(Default)]
+pub(super) struct EndpointState {
+    /// Authenticated connections, which are notified of created and deleted sessions.
+    pub(super) connections: HashMap<ConnectionId, Arc<Queue>>,
+    /// The sessions that were created or opened here, with the connections that have them open.
+    pub(super) open: HashMap<SessionId, HashSet<ConnectionId>>,
+    /// The storage client, once a client has attached its storage.
+    pub(super) storage_client: Option<EndpointStorageClient>,
+    /// The session in the foreground of the user's screen.
+    pub(super) foreground: Option<SessionId>,
+}
+
+impl CopilotEndpoint {
+    pub fn new(host: Host, config: EndpointConfig) -> Self {
+        let endpoint =
+            Self(Arc::new(EndpointInner { feeds: host.shared_data(), host, config, state: Mutex::default() }));
+        endpoint.announce();
+        endpoint
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    pub(super) fn feeds(&self) -> &Feeds {
+        &self.0.feeds
+    }
+
+    pub(super) fn store(&self) -> &StoreName {
+        &self.0.config.store
+    }
+
+    pub(super) fn keeps_temp_files(&self) -> bool {
+        self.0.config.keeps_temp_files
+    }
+
+    /// Compares a secret with the endpoint's, in constant time.
+    pub(super) fn opens(&self, guess: Option<&str>) -> bool {
+        match &self.0.config.secret {
+            None => false,
+            Some(secret) => !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into(),
+        }
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
+    pub(super) fn state(&self) -> MutexGuard<'_, EndpointState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn downgrade(&self) -> WeakEndpoint {
+        WeakEndpoint(Arc::downgrade(&self.0))
+    }
+}
+
+/// A weak reference to an endpoint.
+pub(super) struct WeakEndpoint(std::sync::Weak<EndpointInner>);
+
+impl WeakEndpoint {
+    pub(super) fn upgrade(&self) -> Option<CopilotEndpoint> {
+        self.0.upgrade().map(CopilotEndpoint)
+    }
+}

@@ -1,0 +1,245 @@
+//! Feeds: the events of a session as SDK events, translated once for all subscribers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_core::{Change, ChatEvent, InputRequest, Session, SessionEvent, SessionId};
+use grove_host::Host;
+use grove_host::sequencer::{ConnectionId, HostStopped, ListenScope, PublishedState, SequencedEvent};
+use grove_host::subscriber::{Outgoing, Queue};
+use grove_wire::copilot::methods::server::{SESSION_EVENT, SessionEventParams};
+use grove_wire::copilot::project::Projector;
+use grove_wire::copilot::{Event, EventData};
+use grove_wire::jsonrpc;
+use tokio::sync::{mpsc, watch};
+
+use super::peer::CopilotPeer;
+
+/// Events of the endpoint itself that may wait; more are left out.
+const ENDPOINT_EVENT_BUFFER: usize = 64;
+/// Events that a session may be ahead of its feed; past it the feed restarts from the session's current state.
+const FEED_BUFFER: usize = 4_096;
+
+/// The feeds of the sessions that SDKs have open.
+#[derive(Debug, Default)]
+pub(super) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
+
+/// The event stream of one session.
+pub(super) struct Feed {
+    session: SessionId,
+    subscribers: Mutex<HashMap<ConnectionId, FeedSubscriber>>,
+    /// The number of persisted events sent, for clients that wait for more of them.
+    updates: watch::Sender<u64>,
+    /// Events of the endpoint itself, ordered among the others.
+    asides: mpsc::Sender<EventData>,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// A subscriber of a session's feed.
+#[derive(Clone)]
+pub(super) struct FeedSubscriber {
+    pub(super) queue: Arc<Queue>,
+    /// Sends text while it streams, and not only when it is complete.
+    pub(super) streaming: bool,
+    /// The peer that answers the agent's requests, if this client does.
+    pub(super) answers: Option<CopilotPeer>,
+}
+
+impl Feeds {
+    /// The feed of a session, if it has subscribers.
+    pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Feed>> {
+        self.all().get(session).cloned()
+    }
+
+    /// Subscribes a client to a session.
+    pub(super) async fn attach(
+        &self,
+        host: &Host,
+        session: &SessionId,
+        connection: ConnectionId,
+        subscriber: FeedSubscriber,
+    ) -> Result<(), HostStopped> {
+        if let Some((feed, asides)) = self.add(session, connection, subscriber.clone()) {
+            let begun = begin(host, session).await?;
+            host.env().spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
+        }
+        self.send_pending_requests(host, session, &subscriber).await
+    }
+
+    /// Adds a subscriber to a session. Returns the feed if it is new and has to be started.
+    fn add(
+        &self,
+        session: &SessionId,
+        connection: ConnectionId,
+        subscriber: FeedSubscriber,
+    ) -> Option<(Arc<Feed>, mpsc::Receiver<EventData>)> {
+        let mut all = self.all();
+        if let Some(feed) = all.get(session) {
+            feed.subscribers().insert(connection, subscriber);
+            return None;
+        }
+        let subscribers = Mutex::new(HashMap::from([(connection, subscriber)]));
+        let (asides, said) = mpsc::channel(ENDPOINT_EVENT_BUFFER);
+        let feed = Arc::new(Feed { session: session.clone(), subscribers, updates: watch::Sender::new(0), asides });
+        all.insert(session.clone(), feed.clone());
+        Some((feed, said))
+    }
+
+    /// Sends the pending requests to a client that subscribes during a turn.
+    async fn send_pending_requests(
+        &self,
+        host: &Host,
+        session: &SessionId,
+        subscriber: &FeedSubscriber,
+    ) -> Result<(), HostStopped> {
+        let (id, now) = (session.clone(), host.env().clock.now());
+        let look = move |published: &PublishedState| {
+            let session = published.state.sessions.get(&id)?;
+            session.main_chat()?.active.as_ref()?;
+            Some(Projector::new(session).waiting(now))
+        };
+        for event in host.sequencer().read(look).into_iter().flatten() {
+            if let Some(text) = frame(session, event) {
+                subscriber.queue.push(Outgoing::Frame(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Unsubscribes a client from a session. A feed without subscribers ends.
+    pub(super) fn detach(&self, session: &SessionId, connection: ConnectionId) {
+        let mut all = self.all();
+        if let Some(feed) = all.get(session) {
+            let mut subscribers = feed.subscribers();
+            subscribers.remove(&connection);
+            if subscribers.is_empty() {
+                drop(subscribers);
+                all.remove(session);
+            }
+        }
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Feed>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Feed {
+    fn subscribers(&self) -> MutexGuard<'_, HashMap<ConnectionId, FeedSubscriber>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes with every persisted event that is sent.
+    pub(super) fn updates(&self) -> watch::Receiver<u64> {
+        self.updates.subscribe()
+    }
+
+    /// Sends an event to all subscribers that no event of the session stands for.
+    pub(super) fn say(&self, data: impl Into<EventData>) {
+        // A full buffer drops the event: it is not essential.
+        self.asides.try_send(data.into()).ok();
+    }
+
+    /// Sends an event to all subscribers.
+    fn tell(&self, event: Event) {
+        let (streamed, kept) = (is_streamed(&event), !event.ephemeral);
+        let Some(text) = frame(&self.session, event) else { return };
+        for subscriber in self.subscribers().values().filter(|subscriber| subscriber.streaming || !streamed) {
+            subscriber.queue.push(Outgoing::Frame(text.clone()));
+        }
+        if kept {
+            self.updates.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Asks the subscribers that answer requests. The first answer counts.
+    fn ask(&self, request: &InputRequest) {
+        let answering: Vec<CopilotPeer> =
+            self.subscribers().values().filter_map(|subscriber| subscriber.answers.clone()).collect();
+        for peer in answering {
+            peer.ask(&self.session, request.clone());
+        }
+    }
+}
+
+/// The current state of a session, and its events from then on.
+type FeedStart = (Option<Projector>, mpsc::Receiver<Arc<SequencedEvent>>);
+
+async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStopped> {
+    let id = session.clone();
+    let look = move |published: &PublishedState| {
+        let session: Option<&Session> = published.state.sessions.get(&id);
+        session.map(Projector::new)
+    };
+    host.sequencer().listen(ListenScope::Session(session.clone()), FEED_BUFFER, look).await
+}
+
+/// Sends events until nobody subscribes or the session is gone.
+async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc::Receiver<EventData>) {
+    loop {
+        let (Some(mut projector), mut heard) = begun else { break };
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = heard.recv() => match event {
+                    Some(event) => event,
+                    None => break,
+                },
+                Some(data) = asides.recv() => {
+                    feed.tell(projector.aside(host.env().clock.now(), data));
+                    continue;
+                }
+            };
+            for told in projector.tell(&event.event) {
+                feed.tell(told);
+            }
+            match &event.event.change {
+                Change::Chat(_, chat, ChatEvent::InputRequested { request, .. })
+                    if chat.as_str() == Session::MAIN_CHAT =>
+                {
+                    feed.ask(request);
+                }
+                Change::Session(_, SessionEvent::Removed) => return forget(&host, &feed),
+                _ => {}
+            }
+            if feed.subscribers().is_empty() {
+                return;
+            }
+        }
+        // The feed could not keep up, or the host stops.
+        tracing::warn!(session = %feed.session, "a session's event feed restarts from its current state");
+        match begin(&host, &feed.session).await {
+            Ok(restarted) => begun = restarted,
+            Err(HostStopped) => return,
+        }
+    }
+    forget(&host, &feed);
+}
+
+/// Drops the feed of a session that is gone.
+fn forget(host: &Host, feed: &Feed) {
+    feed.subscribers().clear();
+    host.shared_data::<Feeds>().all().remove(&feed.session);
+}
+
+fn frame(session: &SessionId, event: Event) -> Option<Arc<str>> {
+    let params = SessionEventParams { session_id: session.to_string(), event };
+    match jsonrpc::notification(SESSION_EVENT, &params) {
+        Ok(text) => Some(text.into()),
+        Err(error) => {
+            tracing::error!(%session, %error, "an event could not be written as JSON");
+            None
+        }
+    }
+}
+
+/// Says whether an event is a fragment of something that is sent whole later.
+fn is_streamed(event: &Event) -> bool {
+    matches!(event.data, EventData::MessageStart(_) | EventData::MessageDelta(_) | EventData::ReasoningDelta(_))
+}

@@ -1,0 +1,295 @@
+//! The host's end of one connection.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use grove_core::{ClientId, SessionId, SessionUri};
+use grove_host::Host;
+use grove_host::sequencer::{ConnectionId, PublishedState};
+use grove_host::session::{CommandError, SessionHandle};
+use grove_host::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
+use grove_wire::copilot::error;
+use grove_wire::copilot::methods::Method;
+use grove_wire::jsonrpc::{self, CallTable, ErrorObject};
+use serde_json::value::RawValue;
+
+use super::connection::IncomingCall;
+use super::endpoint::CopilotEndpoint;
+use crate::http::Admission;
+
+/// The host's end of a connection. Clones are the same one.
+#[derive(Clone)]
+pub(super) struct CopilotPeer(Arc<CopilotPeerInner>);
+
+struct CopilotPeerInner {
+    endpoint: CopilotEndpoint,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    calls: Arc<CallTable>,
+    /// The id of this client in the sessions that it takes part in.
+    client: ClientId,
+    /// The listener's record of a client that has to authenticate; none for pipes.
+    client_admission: Option<Admission>,
+    state: Mutex<CopilotPeerState>,
+}
+
+#[derive(Default)]
+struct CopilotPeerState {
+    /// Says whether the client is authenticated.
+    is_in: bool,
+    /// The sessions that it has open.
+    open: HashMap<SessionId, SessionUri>,
+}
+
+/// An answer, or the reason why there is none.
+pub(super) type CopilotResult = Result<Box<RawValue>, CopilotError>;
+
+/// The reason why a request fails.
+#[derive(Debug)]
+pub(super) enum CopilotError {
+    /// The request was valid, and failed.
+    Failed(String),
+    /// The session refused a command.
+    Refused(CommandError),
+    Error(ErrorObject),
+}
+
+impl<E: std::error::Error> From<E> for CopilotError {
+    fn from(error: E) -> Self {
+        CopilotError::Failed(error.to_string())
+    }
+}
+
+/// A session, as a request names it.
+pub(super) struct SessionRef {
+    pub(super) uri: SessionUri,
+    pub(super) id: SessionId,
+}
+
+impl CopilotPeer {
+    pub(super) fn new(
+        endpoint: CopilotEndpoint,
+        id: ConnectionId,
+        queue: Arc<Queue>,
+        calls: Arc<CallTable>,
+        client_admission: Option<Admission>,
+    ) -> Self {
+        let is_in = client_admission.is_none();
+        let mut bytes = [0; 8];
+        // Without randomness the connection's own number must do.
+        endpoint.host().env().random.fill(&mut bytes).ok();
+        let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
+        let state = Mutex::new(CopilotPeerState { is_in, open: HashMap::new() });
+        let peer = Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, client, client_admission, state }));
+        if is_in {
+            peer.admit();
+        }
+        peer
+    }
+
+    /// Says whether the client is authenticated.
+    pub(super) fn is_in(&self) -> bool {
+        self.state().is_in
+    }
+
+    pub(super) fn endpoint(&self) -> &CopilotEndpoint {
+        &self.0.endpoint
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        self.0.endpoint.host()
+    }
+
+    pub(super) fn id(&self) -> ConnectionId {
+        self.0.id
+    }
+
+    pub(super) fn queue(&self) -> &Arc<Queue> {
+        &self.0.queue
+    }
+
+    pub(super) fn calls(&self) -> &Arc<CallTable> {
+        &self.0.calls
+    }
+
+    pub(super) fn client(&self) -> &ClientId {
+        &self.0.client
+    }
+
+    /// The listener's record of a client that has to authenticate; none for pipes.
+    pub(super) fn client_admission(&self) -> Option<&Admission> {
+        self.0.client_admission.as_ref()
+    }
+
+    /// Admits the client: it may send requests, and is notified of created and deleted sessions.
+    pub(super) fn admit(&self) {
+        self.state().is_in = true;
+        self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
+    }
+
+    /// Notes that the client has opened a session.
+    pub(super) fn opened(&self, session: &SessionRef) {
+        self.state().open.insert(session.id.clone(), session.uri.clone());
+        self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
+    }
+
+    /// Notes that the client has closed a session. `false` if it was not open.
+    pub(super) fn closed(&self, session: &SessionId) -> bool {
+        let mut state = self.endpoint().state();
+        if let Some(connections) = state.open.get_mut(session) {
+            connections.remove(&self.0.id);
+            if connections.is_empty() {
+                state.open.remove(session);
+            }
+        }
+        drop(state);
+        self.endpoint().feeds().detach(session, self.0.id);
+        self.state().open.remove(session).is_some()
+    }
+
+    /// Ends the connection: its tools and pending answers are gone with it.
+    pub(super) async fn ended(self) {
+        self.endpoint().state().connections.remove(&self.0.id);
+        let open: Vec<_> = std::mem::take(&mut self.state().open).into_iter().collect();
+        for (id, uri) in open {
+            self.closed(&id);
+            self.leave(&uri).await;
+        }
+        self.storage_client_ended().await;
+    }
+
+    /// Tells a session that this client takes part no more.
+    pub(super) async fn leave(&self, uri: &SessionUri) {
+        if let Some(id) = uri.id()
+            && let Some(session) = self.host().open_session(&id)
+        {
+            session.client_gone(self.0.client.clone()).await;
+        }
+    }
+
+    /// Handles a client's request. Slow ones run concurrently with the next.
+    pub(super) async fn handle(&self, wanted: IncomingCall) {
+        let IncomingCall { id, method, params, .. } = wanted;
+        let peer = self.clone();
+        let doing: BoxFuture<'static, CopilotResult> = match Method::named(&method) {
+            None => {
+                let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
+                Box::pin(async move { Err(CopilotError::Error(error)) })
+            }
+            Some(known) => Box::pin(async move { peer.dispatch(known, params.as_deref()).await }),
+        };
+        let known = Method::named(&method);
+        let expected = known.map_or(ANSWER_BYTES, answer_bytes);
+        let (Some(id), Some(permit)) = (id, self.0.queue.answer_permit(expected).await) else {
+            drop(doing.await);
+            return;
+        };
+        let queue = self.0.queue.clone();
+        let takes_time = known.is_some_and(takes_time);
+        let answering = async move {
+            let text = match doing.await {
+                Ok(result) => jsonrpc::response_raw(&id, result.get()),
+                Err(CopilotError::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
+                Err(CopilotError::Refused(refusal)) => jsonrpc::error(Some(&id), &error::failed(&method, refusal)),
+                Err(CopilotError::Error(error)) => jsonrpc::error(Some(&id), &error),
+            };
+            queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(text), permit)));
+        };
+        match takes_time {
+            true => self.host().env().spawn.spawn(Box::pin(answering)),
+            false => answering.await,
+        }
+    }
+
+    /// The session that a request is about, loaded.
+    pub(super) async fn find(&self, id: &str) -> Result<SessionRef, CopilotError> {
+        let id = SessionId::from(id);
+        self.host().load(&id).await?;
+        let wanted = id.clone();
+        let look = move |published: &PublishedState| {
+            published.state.sessions.get(&wanted).map(|session| (session.uri.clone(), session.store.clone()))
+        };
+        match self.host().sequencer().read(look) {
+            Some((uri, store)) if self.may_see(&store) => Ok(SessionRef { uri, id }),
+            Some(_) | None => Err(CopilotError::Failed(format!("Session not found: {id}"))),
+        }
+    }
+
+    /// Reads a loaded session.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        session: &SessionRef,
+        look: impl FnOnce(&grove_core::Session) -> T + Send + 'static,
+    ) -> Result<T, CopilotError> {
+        let id = session.id.clone();
+        let seen = move |published: &PublishedState| published.state.sessions.get(&id).map(look);
+        let seen = self.host().sequencer().read(seen);
+        seen.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
+    }
+
+    /// The task of a session.
+    pub(super) async fn task(&self, session: &SessionRef) -> Result<SessionHandle, CopilotError> {
+        let task = self.host().session(&session.uri).await?;
+        task.ok_or_else(|| CopilotError::Failed(format!("Session not found: {}", session.id)))
+    }
+
+    /// Sends a command to a session.
+    pub(super) async fn carry_out(
+        &self,
+        session: &SessionRef,
+        command: grove_core::ClientCommand,
+    ) -> Result<(), CopilotError> {
+        let task = self.task(session).await?;
+        self.host().carry_out(&task, command).await?.map_err(CopilotError::Refused)
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards valid data.
+    fn state(&self) -> MutexGuard<'_, CopilotPeerState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The expected size of an answer, before it is known.
+const ANSWER_BYTES: usize = 1 << 20;
+/// The expected size of an answer with the whole conversation of a session.
+const HISTORY_BYTES: usize = 32 << 20;
+
+/// The expected size of an answer, so that not too many large ones are made at once.
+fn answer_bytes(method: Method) -> usize {
+    match method {
+        Method::SessionGetMessages | Method::SessionsReadPersistedEvents => HISTORY_BYTES,
+        Method::WorkspaceReadFile | Method::WorkspaceReadCheckpoint | Method::EventLogRead => 4 * ANSWER_BYTES,
+        _ => ANSWER_BYTES,
+    }
+}
+
+/// Says whether other requests need not wait for this one: it asks a store, a model or the clock.
+fn takes_time(method: Method) -> bool {
+    matches!(
+        method,
+        Method::RuntimeShutdown
+            | Method::SessionFsSetProvider
+            | Method::SessionCreate
+            | Method::SessionResume
+            | Method::SessionDelete
+            | Method::SessionGetMessages
+            | Method::SessionsFork
+            | Method::SessionsReadPersistedEvents
+            | Method::HistoryCompact
+            | Method::EventLogRead
+            | Method::PlanRead
+            | Method::PlanUpdate
+            | Method::PlanDelete
+            | Method::WorkspaceGet
+            | Method::WorkspaceListFiles
+            | Method::WorkspaceReadFile
+            | Method::WorkspaceCreateFile
+            | Method::WorkspaceStatFile
+            | Method::WorkspaceRemovePath
+            | Method::WorkspaceRenamePath
+            | Method::WorkspaceSaveLargePaste
+            | Method::WorkspaceListCheckpoints
+            | Method::WorkspaceReadCheckpoint
+    )
+}

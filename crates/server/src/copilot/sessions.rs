@@ -1,0 +1,403 @@
+//! Sessions: creating, resuming, closing, listing and deleting them; their names, models and modes.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_host::CreateSession;
+use grove_host::sequencer::{ListenScope, PublishedState};
+use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
+use grove_host::subscriber::Outgoing;
+use grove_storage::settings::THINKING_SETTINGS;
+use grove_wire::copilot::decode;
+use grove_wire::copilot::events::SessionResume;
+use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
+use grove_wire::copilot::methods::*;
+use grove_wire::copilot::project;
+use grove_wire::jsonrpc;
+use grove_work::GitRepository;
+
+use super::endpoint::CopilotEndpoint;
+use super::feed::FeedSubscriber;
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
+
+/// Created, changed and deleted sessions that may wait to be announced.
+const NEWS_BUFFER: usize = 1_024;
+/// The agents' setting for how much they do without asking.
+const MODE: &str = "mode";
+
+impl CopilotPeer {
+    pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
+        refuse_hooks(&params)?;
+        let id = match &params.session_id {
+            Some(id) => id.clone(),
+            None => self.host().new_id()?,
+        };
+        // An existing session is resumed.
+        if self.find(&id).await.is_ok() {
+            return self.open_for_client(&id, params).await;
+        }
+        self.note_temp_files(&id);
+        let (agent, model) = self.agent_for(params.model.as_deref())?;
+        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let wanted = CreateSession {
+            uri: SessionUri::from(format!("{agent}:/{id}")),
+            agent: Some(agent),
+            model,
+            working_directories: folders.map(|folder| folder_uri(folder)).collect(),
+            config: None,
+            store: self.storage()?,
+        };
+        self.host().create_session(wanted).await?;
+        self.open_for_client(&id, params).await
+    }
+
+    pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
+        refuse_hooks(&params)?;
+        let id = params.session_id.clone().unwrap_or_default();
+        self.note_temp_files(&id);
+        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let folders = folders.map(|folder| folder_uri(folder)).collect();
+        self.fetch(&SessionId::from(id.as_str()), folders).await?;
+        if self.find(&id).await.is_err() {
+            return Err(CopilotError::Failed(format!("Failed to load session events: Session not found: {id}")));
+        }
+        let model = params.model.clone();
+        let is_told = !params.disable_resume.unwrap_or(false);
+        let opened = self.open_for_client(&id, params).await?;
+        if is_told {
+            self.announce_resumed(&id).await?;
+        }
+        if let Some(model) = model {
+            let session = self.find(&id).await?;
+            self.change_model(&session, &model).await.ok();
+        }
+        Ok(opened)
+    }
+
+    /// Tells all clients that have a session open that another one has opened it.
+    async fn announce_resumed(&self, id: &str) -> Result<(), CopilotError> {
+        let session = self.find(id).await?;
+        let now = self.host().env().clock.now();
+        let resumed = self.look(&session, move |session| SessionResume::of(session, now)).await?;
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
+            feed.say(resumed);
+        }
+        Ok(())
+    }
+
+    /// Notes a session's temporary files: the endpoint's program may want to read them.
+    fn note_temp_files(&self, session: &str) {
+        if self.endpoint().keeps_temp_files() {
+            self.host().keep_temp_files(&SessionId::from(session));
+        }
+    }
+
+    /// Subscribes the client to a session and has it take part.
+    async fn open_for_client(&self, id: &str, params: OpenParams) -> Result<OpenResult, CopilotError> {
+        let session = self.find(id).await?;
+        let subscriber = FeedSubscriber {
+            queue: self.queue().clone(),
+            streaming: params.streaming.unwrap_or(false),
+            answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
+        };
+        let answers = subscriber.answers.is_some();
+        self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await?;
+        self.opened(&session);
+        let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
+        if !tools.is_empty() {
+            let display_name = params.client_name.or_else(|| Some("Copilot SDK".to_owned()));
+            let client = ActiveClient { client: self.client().clone(), display_name, tools, extra: None };
+            self.carry_out(&session, ClientCommand::SetActiveClient(client)).await?;
+        }
+        if answers {
+            self.ask_pending_requests(&session).await?;
+        }
+        Ok(OpenResult {
+            session_id: session.id.to_string(),
+            workspace_path: self.workspace_path(&session).await,
+            capabilities: Some(SessionCapabilities::default()),
+        })
+    }
+
+    /// The session's folder, as its store spells it.
+    pub(super) async fn workspace_path(&self, session: &SessionRef) -> Option<String> {
+        let fs = self.host().store_of(&session.id)?;
+        fs.location(&grove_storage::paths::folder(&session.id)).ok()
+    }
+
+    pub(super) async fn detach(&self, params: SessionParams) -> Result<Success, CopilotError> {
+        let id = SessionId::from(params.session_id.as_str());
+        if !self.closed(&id) {
+            return Err(CopilotError::Failed(format!("Session not found: {id}")));
+        }
+        if let Ok(session) = self.find(&params.session_id).await {
+            self.leave(&session.uri).await;
+        }
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn delete(&self, params: SessionParams) -> Result<Success, CopilotError> {
+        let id = SessionId::from(params.session_id.as_str());
+        let found = self.find(&params.session_id).await;
+        self.closed(&id);
+        if self.delete_client_stored(&id).await? {
+            return Ok(Success::YES);
+        }
+        match found {
+            Ok(session) if self.host().erase(&session.uri).await? => Ok(Success::YES),
+            Ok(_) | Err(_) => Ok(Success::failed(format!("Session file not found for {id}"))),
+        }
+    }
+
+    pub(super) async fn list(&self, params: ListParams) -> Result<ListResult, CopilotError> {
+        let filter = params.filter.unwrap_or_default();
+        let rows = self.rows().await?;
+        let mut sessions = tokio::task::spawn_blocking(move || with_repositories(rows)).await?;
+        sessions.retain(|session| filter.takes(session.context.as_ref()));
+        Ok(ListResult { sessions })
+    }
+
+    /// The sessions that clients of this endpoint can open, last changed first.
+    async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
+        let peer = self.clone();
+        let look = move |published: &PublishedState| {
+            let listed = published.listed().map(|(session, _)| session);
+            let mine = listed.filter(|session| peer.may_see(&session.store));
+            let mut rows: Vec<_> = mine.map(|session| (session.modified_at, SessionMetadata::of(session))).collect();
+            rows.sort_by(|(a, _), (b, _)| b.cmp(a));
+            rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()
+        };
+        let rows = self.host().sequencer().read(look);
+        self.with_client_stored(rows).await
+    }
+
+    pub(super) async fn last_id(&self) -> Result<MaybeSession, CopilotError> {
+        let last = self.rows().await?.into_iter().next().map(|row| row.session_id);
+        Ok(MaybeSession { session_id: last, workspace_path: None })
+    }
+
+    pub(super) async fn metadata(&self, params: SessionParams) -> Result<GetMetadataResult, CopilotError> {
+        let session = self.rows().await?.into_iter().find(|row| row.session_id == params.session_id);
+        Ok(GetMetadataResult { session })
+    }
+
+    pub(super) fn foreground(&self) -> MaybeSession {
+        let session = self.endpoint().state().foreground.clone();
+        MaybeSession { session_id: session.map(|session| session.to_string()), workspace_path: None }
+    }
+
+    pub(super) async fn set_foreground(&self, params: SessionParams) -> Result<Success, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let before = self.endpoint().state().foreground.replace(session.id.clone());
+        let told = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
+        if let Some(before) = before.filter(|before| *before != session.id)
+            && let Ok(before) = self.find(before.as_str()).await
+        {
+            let told = self.look(&before, |session| LifecycleParams::of(LifecycleKind::Background, session)).await?;
+            self.endpoint().tell(&told);
+        }
+        self.endpoint().tell(&told);
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn name(&self, params: SessionParams) -> Result<NameGetResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let title = self.look(&session, |session| session.title.clone()).await?;
+        Ok(NameGetResult { name: Some(title).filter(|title| title != Session::UNTITLED).into() })
+    }
+
+    pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        self.carry_out(&session, ClientCommand::ChangeTitle(params.name)).await
+    }
+
+    pub(super) async fn model(&self, params: SessionParams) -> Result<CurrentModel, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
+    }
+
+    pub(super) async fn set_effort(&self, params: SetEffortParams) -> Result<SetEffortResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        self.change_effort(&session, &params.reasoning_effort).await?;
+        Ok(SetEffortResult { reasoning_effort: params.reasoning_effort })
+    }
+
+    /// Changes the agent's reasoning effort, if it has that setting.
+    async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
+        let (agent, effort) = self.look(session, |session| (session.agent.clone(), effort(session))).await?;
+        let Some((setting, _)) = effort else {
+            return Err(CopilotError::Failed(format!("agent {agent} has no setting for the reasoning effort")));
+        };
+        let values = Extra::from_iter([(setting, wanted.into())]);
+        self.carry_out(session, ClientCommand::ChangeConfig { values, replace: false }).await
+    }
+
+    pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        self.change_model(&session, &params.model_id).await?;
+        if let Some(effort) = &params.reasoning_effort {
+            self.change_effort(&session, effort).await?;
+        }
+        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        let reasoning_effort = effort.and_then(|(_, chosen)| chosen);
+        let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort };
+        Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
+    }
+
+    /// Switches a session to another model of its agent. The agent stays.
+    async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
+        let (mine, now) = self.look(session, |session| (session.agent.clone(), session.model.clone())).await?;
+        let (agent, model) = self.agent_for(Some(wanted))?;
+        if agent != mine {
+            return Err(CopilotError::Failed(format!(
+                "session {} uses the agent {mine}: create another session for a model of {agent}",
+                session.id
+            )));
+        }
+        match model {
+            Some(model) if Some(&model) != now.as_ref() => {
+                self.carry_out(session, ClientCommand::ChangeModel(model)).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) async fn mode(&self, params: SessionParams) -> Result<String, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let set = self.look(&session, |session| {
+            let values = session.config.as_ref().map(|config| &config.values);
+            values.and_then(|values| values.get(MODE)).and_then(|mode| mode.as_str()).map(str::to_owned)
+        });
+        Ok(set.await?.unwrap_or_else(|| "interactive".to_owned()))
+    }
+
+    pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
+        self.carry_out(&session, ClientCommand::ChangeConfig { values, replace: false }).await?;
+        Ok(SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None })
+    }
+
+    pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        if let Some(model) = &params.model {
+            self.change_model(&session, model).await?;
+        }
+        if let Some(effort) = &params.reasoning_effort {
+            self.change_effort(&session, effort).await?;
+        }
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn is_processing(&self, params: SessionParams) -> Result<IsProcessingResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let busy = |session: &Session| session.main_chat().is_some_and(|chat| chat.active.is_some());
+        Ok(IsProcessingResult { processing: self.look(&session, busy).await? })
+    }
+}
+
+impl CopilotEndpoint {
+    /// Tells all clients of a created, changed or deleted session.
+    pub(super) fn tell(&self, told: &LifecycleParams) {
+        let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, told) else { return };
+        let text: Arc<str> = text.into();
+        for queue in self.state().connections.values() {
+            queue.push(Outgoing::Frame(text.clone()));
+        }
+    }
+
+    /// Announces created, changed and deleted sessions for as long as the endpoint exists.
+    pub(super) fn announce(&self) {
+        let (endpoint, host) = (self.downgrade(), self.host().clone());
+        let spawn = host.env().spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            while let Ok(((), mut heard)) = host.sequencer().listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
+                while let Some(event) = heard.recv().await {
+                    let Some(endpoint) = endpoint.upgrade() else { return };
+                    let Change::Session(id, change) = &event.event.change else { continue };
+                    if matches!(change, SessionEvent::Removed) {
+                        endpoint.tell(&LifecycleParams::deleted(id));
+                        continue;
+                    }
+                    let (wanted, change) = (id.clone(), change.clone());
+                    let look = move |published: &PublishedState| {
+                        let session = published.state.sessions.get(&wanted)?;
+                        Some((session.store.clone(), project::lifecycle(&change, session)?))
+                    };
+                    if let Some((store, told)) = host.sequencer().read(look)
+                        && endpoint.may_see(&store)
+                    {
+                        endpoint.tell(&told);
+                    }
+                }
+                if endpoint.upgrade().is_none() {
+                    return;
+                }
+            }
+        }));
+    }
+}
+
+/// Refuses hooks: one that is never invoked would deny nothing, and the session must not start as if it could.
+fn refuse_hooks(params: &OpenParams) -> Result<(), CopilotError> {
+    match params.hooks {
+        Some(true) => Err(CopilotError::Failed(
+            "Grove does not invoke the SDK's hooks yet, so a preToolUse hook that denies would not stop its tool: \
+             open the session without `hooks`, and deny in `onPermissionRequest`"
+                .to_owned(),
+        )),
+        Some(false) | None => Ok(()),
+    }
+}
+
+/// Adds the repositories of their folders to rows.
+fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
+    let mut known: HashMap<String, Option<GitRepository>> = HashMap::new();
+    for context in rows.iter_mut().filter_map(|row| row.context.as_mut()) {
+        let looked = || GitRepository::of(Path::new(&context.cwd));
+        if let Some(repository) = known.entry(context.cwd.clone()).or_insert_with(looked) {
+            context.git_root = Some(repository.root.display().to_string());
+            context.branch = repository.branch.clone();
+            context.repository = repository.name();
+        }
+    }
+    rows
+}
+
+/// A session's model as clients name it.
+fn named_model(session: &Session) -> String {
+    match &session.model {
+        Some(model) => format!("{}/{model}", session.agent),
+        None => session.agent.to_string(),
+    }
+}
+
+/// The setting for the reasoning effort, if the agent has one, and its value.
+fn effort(session: &Session) -> Option<(String, Option<String>)> {
+    let config = session.config.as_ref();
+    let schemas = config.map(|config| &config.schema).into_iter().chain(&session.details.settings);
+    let mut known = schemas.filter_map(|schema| schema.get("properties")?.as_object());
+    let setting = known.find_map(|known| THINKING_SETTINGS.into_iter().find(|name| known.contains_key(*name)))?;
+    let chosen = config.and_then(|config| config.values.get(setting)?.as_str().map(str::to_owned));
+    Some((setting.to_owned(), chosen))
+}
+
+/// A folder as sessions name it.
+fn folder_uri(folder: &str) -> String {
+    if folder.contains("://") { folder.to_owned() } else { grove_work::file_uri(std::path::Path::new(folder)) }
+}
+
+/// Requests to a session's workspace.
+impl CopilotPeer {
+    pub(super) async fn ask_workspace(
+        &self,
+        session: &SessionRef,
+        request: WorkspaceRequest,
+    ) -> Result<WorkspaceAnswer, CopilotError> {
+        let told = self.host().ask_workspace(&session.uri, request).await?;
+        Ok(told.await.map_err(|_| CopilotError::Failed(format!("Session not found: {}", session.id)))??)
+    }
+}

@@ -1,0 +1,199 @@
+//! The host's end of a connection, before and after the client's dialect is known.
+
+use std::sync::Arc;
+
+use grove_core::ClientId;
+use grove_host::Host;
+use grove_host::sequencer::{ConnectionId, ReplySink};
+use grove_host::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
+use grove_wire::ahp::ROOT;
+use grove_wire::invalid_seq::InvalidSeqAction;
+use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
+use grove_wire::x_grove;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::import::ImportJobs;
+use super::sessions::SessionHubClient;
+use super::x_grove::MessageShape;
+use super::{ahp, v1};
+
+pub(crate) struct ConnectionPeer {
+    host: Host,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    dialect_peer: PeerDialect,
+    imports: ImportJobs,
+    hub: SessionHubClient,
+}
+
+enum PeerDialect {
+    /// The first dialect, or none yet: until a client initializes, both answer the same.
+    V1(v1::Peer),
+    Ahp(Box<ahp::Peer>),
+}
+
+impl ConnectionPeer {
+    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+        let first = v1::Peer::new(host.clone(), id, queue.clone());
+        let imports = ImportJobs::new(host.clone());
+        let hub = SessionHubClient::new(host.clone(), queue.clone());
+        Self { host, id, queue, dialect_peer: PeerDialect::V1(first), imports, hub }
+    }
+
+    /// Handles one message. Its effect has happened, or its position is fixed, when this returns.
+    pub(crate) async fn handle(&mut self, message: Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) {
+        if let (PeerDialect::V1(first), Ok(RpcMessage::Request(request))) = (&self.dialect_peer, &message)
+            && !first.has_begun()
+            && self.begins_ahp(&request.method, request.params).await
+        {
+            let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone());
+            self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
+        }
+        match message {
+            Ok(RpcMessage::Request(request)) => {
+                let id = request.id.clone();
+                let method = x_grove::Method::named(&request.method);
+                if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
+                    return self.hub.handle(&client, id, method, request.params, reply).await;
+                }
+                let request = match method {
+                    Some(x_grove::Method::Import(method)) if self.has_begun() => {
+                        return self.imports.handle(id, method, request.params, reply).await;
+                    }
+                    Some(x_grove::Method::Removal(method)) if self.has_begun() => {
+                        let answer = super::removal::answer(&self.host, &id, method, request.params).await;
+                        return reply(Encode::Text(answer));
+                    }
+                    Some(x_grove::Method::History(method)) if self.has_begun() => {
+                        return super::history::handle(&self.host, id, method, request.params, reply);
+                    }
+                    Some(method) if self.has_begun() => {
+                        return match self.begin_own(id.clone(), method, request.params).await {
+                            // A summary may take long, and must not hold up the client's next messages.
+                            Ok((begun, due)) => {
+                                let host = self.host.clone();
+                                self.host.env().spawn.spawn(Box::pin(async move {
+                                    let answer = begun.answer(&host).await;
+                                    reply(Encode::Text(answer));
+                                    drop(due);
+                                }));
+                            }
+                            Err(error) => reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
+                        };
+                    }
+                    Some(_) | None => request,
+                };
+                let answered = match &mut self.dialect_peer {
+                    PeerDialect::V1(peer) => peer.request(request, reply).await,
+                    PeerDialect::Ahp(peer) => peer.request(request, reply).await,
+                };
+                if let Err((reply, error)) = answered {
+                    reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
+                }
+            }
+            Ok(RpcMessage::Notification { method, params }) => {
+                let taken = match &mut self.dialect_peer {
+                    PeerDialect::V1(peer) => peer.notified(&method, params).await,
+                    PeerDialect::Ahp(peer) => peer.notified(&method, params).await,
+                };
+                if let Err(error) = taken {
+                    tracing::debug!(%error, %method, "a client's notification is invalid");
+                    // A notification has no answer, but a client waits for the echo of an action, by its number:
+                    // without a number it is told that no echo will come.
+                    let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;
+                    if is_action && self.has_begun() && params.is_some_and(InvalidSeqAction::has_no_seq) {
+                        self.queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+                    }
+                }
+            }
+            Ok(RpcMessage::Response { id, outcome }) => match &self.dialect_peer {
+                // The host makes no calls in this dialect, so no answer is expected.
+                PeerDialect::V1(_) => {}
+                PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
+            },
+            Err(InvalidMessage { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        match &self.dialect_peer {
+            PeerDialect::V1(peer) => peer.has_begun(),
+            PeerDialect::Ahp(peer) => peer.has_begun(),
+        }
+    }
+
+    /// The client's id, once it has sent it.
+    fn client(&self) -> Option<ClientId> {
+        match &self.dialect_peer {
+            PeerDialect::V1(peer) => peer.client().cloned(),
+            PeerDialect::Ahp(peer) => peer.client().cloned(),
+        }
+    }
+
+    /// Starts a call of Grove's extensions, which every dialect has.
+    async fn begin_own(
+        &self,
+        id: Id,
+        method: x_grove::Method,
+        params: Option<&RawValue>,
+    ) -> Result<(super::x_grove::PendingCall, Option<DueAnswer>), ErrorObject> {
+        let channel = super::x_grove::channel(params)?;
+        let (place, shape) = match &self.dialect_peer {
+            PeerDialect::V1(peer) => (peer.place(&channel).await?, MessageShape::V1),
+            PeerDialect::Ahp(peer) => (peer.place(&channel).await?, MessageShape::Ahp),
+        };
+        // Noted before it starts: its change may close this connection, which gets its answer first.
+        let due = place.0.id().map(|session| self.queue.expect_answer(session));
+        let begun = super::x_grove::begin(&self.host, id, method, params, place, shape).await?;
+        Ok((begun, due))
+    }
+
+    /// Ends the connection.
+    pub(crate) fn ended(self) {
+        self.imports.ended();
+        if let PeerDialect::Ahp(peer) = self.dialect_peer {
+            peer.ended();
+        }
+    }
+
+    /// Says whether a client's first message is of the released protocol.
+    ///
+    /// That one offers a list of versions; the first dialect names one. A client that reconnects is recognized by the
+    /// channel, by members that only that protocol has, or by the journal.
+    async fn begins_ahp(&self, method: &str, params: Option<&RawValue>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct InitializeProbe {
+            #[serde(default)]
+            channel: Option<serde_json::Value>,
+            #[serde(default)]
+            protocol_versions: Option<serde_json::Value>,
+            #[serde(default)]
+            client_id: Option<String>,
+            #[serde(default)]
+            subscriptions: Vec<serde_json::Value>,
+        }
+        let words = params.and_then(|params| serde_json::from_str::<InitializeProbe>(params.get()).ok());
+        let Some(words) = words else { return false };
+        match method {
+            "initialize" => words.protocol_versions.is_some(),
+            "reconnect" => {
+                let is_ahp = |subscription: &serde_json::Value| match subscription.as_str() {
+                    Some(uri) => uri == ROOT || uri.starts_with("ahp-"),
+                    None => subscription.is_object(),
+                };
+                words.channel.is_some()
+                    || words.subscriptions.iter().any(is_ahp)
+                    || self.used_ahp(words.client_id.map(ClientId::from))
+            }
+            _ => false,
+        }
+    }
+
+    fn used_ahp(&self, client: Option<ClientId>) -> bool {
+        let Some(client) = client else { return false };
+        let known = self.host.sequencer().find_client(&client);
+        known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
+    }
+}

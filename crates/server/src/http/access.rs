@@ -1,0 +1,361 @@
+//! Access control: the token, the `Host` header, the `Origin`.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grove_host::Token;
+use percent_encoding::percent_decode_str;
+
+use super::admission::Authentication;
+use super::page_access::PageKey;
+
+/// The names of loopback.
+const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// The requirements for a request.
+#[derive(Clone, Debug)]
+pub struct AccessPolicy {
+    key: AccessKey,
+    names: AllowedHostNames,
+    /// The scheme at the beginning of an origin.
+    scheme: &'static str,
+}
+
+#[derive(Clone, Debug)]
+enum AccessKey {
+    Token(Token),
+    /// Everybody who can connect has access.
+    NotRequired,
+}
+
+#[derive(Clone, Debug)]
+enum AllowedHostNames {
+    /// The values of `Host` that mean this host.
+    These(Vec<String>),
+    /// Other machines may use any name.
+    Any,
+}
+
+/// Says whether traffic to other machines can be read on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransportSecurity {
+    Tls,
+    None,
+}
+
+/// The reason why a request is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum AccessError {
+    #[error("exactly one Host header is needed")]
+    HostCount,
+    #[error("Transfer-Encoding is not supported: send the request with Content-Length")]
+    TransferEncoding,
+    #[error("at most one Content-Length header is allowed")]
+    LengthCount,
+    #[error("an upgrade request must not have a body")]
+    UpgradeWithBody,
+    #[error("this host does not accept that name in the Host header")]
+    ForeignHost,
+    #[error("pages of other sites may not connect")]
+    ForeignOrigin,
+    #[error("the token is missing or wrong: give it as `Authorization: Bearer` or as `?tkn=`")]
+    Token,
+    #[error("the token is missing or wrong: give it as `Authorization: Bearer`")]
+    Bearer,
+    #[error("the ticket is wrong, was used, or is older than 30 s: get a new one with `POST /ticket`")]
+    Ticket,
+    #[error(
+        "the answer to the challenge is wrong, was used, or is older than 30 s: get a new challenge with `POST /proof`"
+    )]
+    ChallengeResponse,
+    #[error("no page is served on this listener")]
+    NoPage,
+    #[error(
+        "a listener for other machines gives no proof under a loopback name: open the page at the loopback address \
+         that `grove status` prints"
+    )]
+    LoopbackName,
+}
+
+impl IntoResponse for AccessError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            AccessError::HostCount
+            | AccessError::TransferEncoding
+            | AccessError::LengthCount
+            | AccessError::UpgradeWithBody => StatusCode::BAD_REQUEST,
+            AccessError::ForeignHost
+            | AccessError::ForeignOrigin
+            | AccessError::Token
+            | AccessError::Bearer
+            | AccessError::NoPage
+            | AccessError::LoopbackName => StatusCode::FORBIDDEN,
+            AccessError::Ticket | AccessError::ChallengeResponse => StatusCode::UNAUTHORIZED,
+        };
+        (status, format!("{self}\n")).into_response()
+    }
+}
+
+impl AccessPolicy {
+    /// Access to a host that listens on a loopback address, under the names of loopback.
+    pub fn loopback(token: Token, address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut hosts: Vec<String> = LOOPBACK_NAMES.iter().map(|name| format!("{name}:{port}")).collect();
+        hosts.push(address.to_string());
+        if port == 80 {
+            hosts.extend(LOOPBACK_NAMES.map(str::to_owned));
+        }
+        Self { key: AccessKey::Token(token), names: AllowedHostNames::These(hosts), scheme: "http://" }
+    }
+
+    /// Access for other machines, by the token.
+    ///
+    /// Their name for this host is unknown, so an origin only has to be the host itself.
+    pub fn remote(token: Token, privacy: TransportSecurity) -> Self {
+        let scheme = match privacy {
+            TransportSecurity::Tls => "https://",
+            TransportSecurity::None => "http://",
+        };
+        Self { key: AccessKey::Token(token), names: AllowedHostNames::Any, scheme }
+    }
+
+    /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)).
+    ///
+    /// It needs no token: this user can read the token anyhow. Browsers cannot connect to it.
+    pub fn owner() -> Self {
+        Self {
+            key: AccessKey::NotRequired,
+            names: AllowedHostNames::These(vec!["localhost".to_owned()]),
+            scheme: "http://",
+        }
+    }
+
+    /// Says whether connections have to authenticate.
+    pub(super) fn proof(&self) -> Authentication {
+        match self.key {
+            AccessKey::Token(_) => Authentication::Required,
+            AccessKey::NotRequired => Authentication::NotRequired,
+        }
+    }
+
+    /// Checks that the request is meant for this host and comes from no other site's page.
+    ///
+    /// Such a page can make a browser connect to loopback, under a name of its own or with its own origin; both are
+    /// rejected.
+    pub(super) fn check_source(&self, headers: &HeaderMap) -> Result<(), AccessError> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(AccessError::HostCount) };
+        let host = host.to_str().map_err(|_| AccessError::ForeignHost)?;
+        let ours = |name: &str| match &self.names {
+            AllowedHostNames::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
+            AllowedHostNames::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
+        };
+        if !ours(host) {
+            return Err(AccessError::ForeignHost);
+        }
+        let origin_is_ours = |origin: &axum::http::HeaderValue| {
+            origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme)).is_some_and(ours)
+        };
+        if !headers.get_all(header::ORIGIN).iter().all(origin_is_ours) {
+            return Err(AccessError::ForeignOrigin);
+        }
+        Ok(())
+    }
+
+    /// Checks the token of a request, as a bearer or in its query.
+    pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), AccessError> {
+        if self.check_bearer(headers).is_ok() {
+            return Ok(());
+        }
+        match in_query(query, "tkn") {
+            Some(token) if self.opens(&token) => Ok(()),
+            Some(_) | None => Err(AccessError::Token),
+        }
+    }
+
+    /// Checks the token of a request as a bearer.
+    pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), AccessError> {
+        if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(AccessError::Bearer) }
+    }
+
+    /// The key for pages of the origin that a request names.
+    ///
+    /// [`check_source`](Self::check_source) comes first: it refuses names that are not this host's.
+    pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, AccessError> {
+        let AccessKey::Token(token) = &self.key else { return Err(AccessError::NoPage) };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
+        let host = host.to_ascii_lowercase();
+        // Otherwise a program on a loopback port could get a proof for that port here, since any name is accepted here.
+        if matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host) {
+            return Err(AccessError::LoopbackName);
+        }
+        Ok(PageKey::derive(token.reveal(), &format!("{}{host}", self.scheme)))
+    }
+
+    fn opens(&self, guess: &str) -> bool {
+        match &self.key {
+            AccessKey::Token(token) => token.matches(guess),
+            AccessKey::NotRequired => true,
+        }
+    }
+}
+
+/// Says whether a name, in lower case, is one of loopback, under which a loopback listener serves its page.
+fn is_loopback_name(host: &str) -> bool {
+    LOOPBACK_NAMES
+        .iter()
+        .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
+}
+
+/// Refuses a request whose end is ambiguous.
+///
+/// A proxy that uses another header than this server would take the rest of the body for the next request. The HTTP
+/// parser hides a Content-Length behind a Transfer-Encoding, so the latter is refused as such: the few requests with a
+/// body are short.
+pub(super) fn check_length(headers: &HeaderMap) -> Result<(), AccessError> {
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        return Err(AccessError::TransferEncoding);
+    }
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let (length, another) = (lengths.next(), lengths.next());
+    if another.is_some() {
+        return Err(AccessError::LengthCount);
+    }
+    if headers.contains_key(header::UPGRADE) && length.is_some_and(|length| length != "0") {
+        return Err(AccessError::UpgradeWithBody);
+    }
+    Ok(())
+}
+
+/// The bearer token of a request.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// A value of a request's query.
+pub(super) fn in_query<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    Some(percent_decode_str(value).decode_utf8_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    fn access() -> AccessPolicy {
+        AccessPolicy::loopback(Token::parse(SECRET).unwrap(), "127.0.0.1:4000".parse().unwrap())
+    }
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn exactly_one_host_header_and_it_is_ours() {
+        let check = |pairs: &[(&str, &str)]| access().check_source(&headers(pairs));
+        assert_eq!(check(&[("host", "127.0.0.1:4000")]), Ok(()));
+        assert_eq!(check(&[("host", "LOCALHOST:4000")]), Ok(()));
+        assert_eq!(check(&[("host", "[::1]:4000")]), Ok(()));
+        assert_eq!(check(&[]), Err(AccessError::HostCount));
+        assert_eq!(check(&[("host", "localhost:4000"), ("host", "localhost:4000")]), Err(AccessError::HostCount));
+        for foreign in ["evil.example:4000", "localhost:4001", "localhost", "127.0.0.1.evil.example:4000", ""] {
+            assert_eq!(check(&[("host", foreign)]), Err(AccessError::ForeignHost), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_origin_is_refused_and_none_is_fine() {
+        let check = |origin: &str| access().check_source(&headers(&[("host", "localhost:4000"), ("origin", origin)]));
+        assert_eq!(check("http://localhost:4000"), Ok(()));
+        for foreign in ["http://evil.example", "https://localhost:4000", "null", "http://localhost:4000.evil.example"] {
+            assert_eq!(check(foreign), Err(AccessError::ForeignOrigin), "{foreign}");
+        }
+        let two = [("host", "localhost:4000"), ("origin", "http://localhost:4000"), ("origin", "null")];
+        assert_eq!(access().check_source(&headers(&two)), Err(AccessError::ForeignOrigin));
+    }
+
+    #[test]
+    fn the_token_comes_as_bearer_or_in_the_query() {
+        let check = |auth: Option<&str>, query: Option<&str>| {
+            let pairs: Vec<_> = auth.into_iter().map(|value| ("authorization", value)).collect();
+            access().check_token(&headers(&pairs), query)
+        };
+        assert_eq!(check(Some(&format!("Bearer {SECRET}")), None), Ok(()));
+        assert_eq!(check(None, Some(&format!("a=b&tkn={SECRET}"))), Ok(()));
+        assert_eq!(check(None, None), Err(AccessError::Token));
+        assert_eq!(check(Some("Bearer wrong"), Some("tkn=wrong")), Err(AccessError::Token));
+        assert_eq!(check(Some(SECRET), None), Err(AccessError::Token));
+        assert_eq!(check(None, Some("tkn=")), Err(AccessError::Token));
+        assert_eq!(access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))])), Ok(()));
+        assert_eq!(access().check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
+    }
+
+    #[test]
+    fn other_machines_name_the_host_as_they_like_but_no_other_page_comes_in() {
+        let secret = Token::parse(SECRET).unwrap();
+        let check = |privacy, origin: &str| {
+            AccessPolicy::remote(secret.clone(), privacy)
+                .check_source(&headers(&[("host", "lab.example:7443"), ("origin", origin)]))
+        };
+        assert_eq!(check(TransportSecurity::Tls, "https://lab.example:7443"), Ok(()));
+        assert_eq!(check(TransportSecurity::None, "http://lab.example:7443"), Ok(()));
+        for foreign in ["https://evil.example", "http://lab.example:7443", "null", "https://lab.example"] {
+            assert_eq!(check(TransportSecurity::Tls, foreign), Err(AccessError::ForeignOrigin), "{foreign}");
+        }
+        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls);
+        assert_eq!(remote.check_source(&headers(&[("host", "")])), Err(AccessError::ForeignHost));
+        assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
+    }
+
+    #[test]
+    fn the_owner_of_the_socket_needs_no_token() {
+        let owner = AccessPolicy::owner();
+        assert_eq!(owner.check_source(&headers(&[("host", "localhost")])), Ok(()));
+        assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(AccessError::ForeignHost));
+        assert_eq!(
+            (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
+            (Ok(()), Ok(()))
+        );
+    }
+
+    #[test]
+    fn a_page_key_is_for_the_origin_that_is_asked_for_and_no_other_listener_gives_one_for_loopback() {
+        let key = |access: &AccessPolicy, host: &str| {
+            let nonce = format!("nonce={}", "0a".repeat(32));
+            let nonce = crate::http::page_access::Nonce::from_query(Some(&nonce)).unwrap();
+            access.page_key(&headers(&[("host", host)])).map(|key| key.prove(&nonce, ""))
+        };
+        let (secret, local) = (Token::parse(SECRET).unwrap(), access());
+        assert_eq!(key(&local, "LOCALHOST:4000"), key(&local, "localhost:4000"));
+        assert_ne!(key(&local, "localhost:4000"), key(&local, "127.0.0.1:4000"));
+        assert_ne!(
+            key(&local, "localhost:4000"),
+            key(&AccessPolicy::remote(secret.clone(), TransportSecurity::Tls), "localhost:4000")
+        );
+        let plain = AccessPolicy::remote(secret, TransportSecurity::None);
+        assert!(key(&plain, "lab.example:4000").is_ok());
+        for name in ["localhost:4000", "127.0.0.1", "[::1]:4000", "LocalHost:1"] {
+            assert_eq!(key(&plain, name), Err(AccessError::LoopbackName), "{name}");
+        }
+        assert_eq!(key(&AccessPolicy::owner(), "localhost"), Err(AccessError::NoPage));
+    }
+
+    #[test]
+    fn a_token_does_not_show_itself() {
+        assert!(!format!("{:?}", access()).contains(SECRET));
+        assert!(Token::parse("short").is_none());
+    }
+}

@@ -1,0 +1,416 @@
+//! HTTP and WebSocket, on any number of listeners.
+
+mod access;
+mod admission;
+mod client_activity;
+mod lease_api;
+mod page;
+mod page_access;
+pub mod sdk;
+mod ticket;
+mod tls;
+mod unix;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use grove_host::sequencer::HostStopped;
+use grove_host::{Env, Host, Listener, Stream};
+use hyper::service::Service;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+pub use access::{AccessPolicy, TransportSecurity};
+pub use page::{Asset, Caching, WebPage};
+pub use tls::{Certificate, CertificateFileError, TlsListener};
+pub use unix::UnixSocket;
+
+use access::{AccessError, check_length, in_query};
+pub(crate) use admission::{Admission, Rejected, TokenId};
+use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
+use client_activity::ClientActivity;
+use page_access::{ChallengeResponse, Nonce, ProofRate};
+use ticket::Tickets;
+
+use crate::connection;
+
+/// The time in which a client must send a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest head of a request.
+const HEAD_BYTES: usize = 16 << 10;
+/// The pause after `accept` failed, as it does when the process has too many files open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Clone)]
+struct ListenerState {
+    host: Host,
+    access: Arc<AccessPolicy>,
+    page: Option<Arc<WebPage>>,
+    tickets: Arc<Tickets>,
+    /// Challenges that pages answer to open a WebSocket, and the rate of proofs, for this listener.
+    challenges: Arc<Tickets>,
+    proofs: Arc<ProofRate>,
+    client_activity: Arc<ClientActivity>,
+    programs: Arc<sdk::ProgramEndpoints>,
+    places: ConnectionSlots,
+}
+
+/// A host that is being served.
+pub struct HostServer {
+    host: Host,
+    page: Option<Arc<WebPage>>,
+    tickets: Arc<Tickets>,
+    client_activity: Arc<ClientActivity>,
+    programs: Arc<sdk::ProgramEndpoints>,
+    places: ConnectionSlots,
+}
+
+impl std::fmt::Debug for HostServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostServer").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl HostServer {
+    /// Accepts connections on another listener, in a task of its own.
+    ///
+    /// All listeners share the limit of connections, and tickets of one are valid at another. Unauthenticated
+    /// connections are bounded for each listener.
+    pub fn listen(&self, access: AccessPolicy, mut listener: Box<dyn Listener>) {
+        let access = Arc::new(access);
+        let server = ListenerState {
+            host: self.host.clone(),
+            access: access.clone(),
+            page: self.page.clone(),
+            tickets: self.tickets.clone(),
+            challenges: Tickets::new(self.host.env().clone()),
+            proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
+            client_activity: self.client_activity.clone(),
+            programs: self.programs.clone(),
+            places: self.places.clone(),
+        };
+        let (router, places, pending_connections) = (router(server), self.places.clone(), self.pending_connections());
+        let env = self.host.env().clone();
+        let spawn = env.spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+                let Some((client_admission, rejected)) = arrived(&places, &pending_connections, access.proof()) else {
+                    continue;
+                };
+                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), client_admission, rejected)));
+                pending_connections.settled().await;
+            }
+        }));
+    }
+
+    /// The pending connections of a listener.
+    fn pending_connections(&self) -> PendingConnections {
+        PendingConnections::new(self.host.config().limits.unauthenticated_connections)
+    }
+
+    /// Waits until no authenticated connection is left.
+    pub async fn drained(&self) {
+        self.places.all_free().await;
+    }
+
+    /// Waits until the host has had no client and no turn for this long.
+    pub async fn idle(&self, patience: Duration) -> Result<(), HostStopped> {
+        self.client_activity.over(&self.host, patience).await
+    }
+}
+
+/// The next connection; `None` when the listener has ended.
+async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stream>> {
+    loop {
+        match listener.accept().await {
+            Ok(stream) => return Some(stream),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => return None,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                env.clock.sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The admission of a new connection; `None` if there is no slot for it.
+fn arrived(
+    places: &ConnectionSlots,
+    pending_connections: &PendingConnections,
+    proof: Authentication,
+) -> Option<(Admission, Rejected)> {
+    match proof {
+        Authentication::Required => Some(Admission::pending_connection(places.clone(), pending_connections)),
+        Authentication::NotRequired => Admission::admitted(places.clone())
+            .inspect_err(|error| tracing::warn!(%error, "the newest connection is dropped"))
+            .ok(),
+    }
+}
+
+/// Accepts connections on `listener`, in a task of its own.
+pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> HostServer {
+    serve_all(host, access, None, listener)
+}
+
+/// Like [`serve`], and serves a web page to browsers.
+pub fn serve_with_page(host: Host, access: AccessPolicy, page: WebPage, listener: Box<dyn Listener>) -> HostServer {
+    serve_all(host, access, Some(Arc::new(page)), listener)
+}
+
+fn serve_all(host: Host, access: AccessPolicy, page: Option<Arc<WebPage>>, listener: Box<dyn Listener>) -> HostServer {
+    let limits = &host.config().limits;
+    let places = ConnectionSlots::new(ConnectionSlotLimits {
+        all: limits.connections,
+        per_token: limits.token_connections,
+        owner: limits.owner_connections,
+    });
+    let serving = HostServer {
+        page,
+        tickets: Tickets::new(host.env().clone()),
+        client_activity: Arc::default(),
+        programs: Arc::default(),
+        places,
+        host,
+    };
+    serving.listen(access, listener);
+    serving
+}
+
+async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission: Admission, mut rejected: Rejected) {
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(client_admission.clone());
+        TowerToHyperService::new(router.clone()).call(request)
+    });
+    let serving = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    tokio::select! {
+        served = serving => if let Err(error) = served {
+            tracing::debug!(%error, "an HTTP connection ended early");
+        },
+        () = rejected.signaled() => {}
+    }
+}
+
+impl ListenerState {
+    /// Checks a page's answer, and returns the message that proves the host to the page.
+    fn answered(&self, headers: &HeaderMap, page: &ChallengeResponse) -> Result<String, AccessError> {
+        let key = self.access.page_key(headers)?;
+        let is_right = key.accepts(page) && self.challenges.redeem(&page.challenge);
+        if is_right { Ok(key.socket_proof(page)) } else { Err(AccessError::ChallengeResponse) }
+    }
+}
+
+fn router(server: ListenerState) -> Router {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/ticket", post(issue_ticket))
+        .route("/proof", post(prove))
+        .route("/ws", get(upgrade))
+        .route("/x-grove", post(lease_api::answer))
+        .route("/copilot", get(sdk::carry))
+        .route("/", get(page_or_upgrade))
+        .fallback(page)
+        .layer(middleware::from_fn_with_state(server.clone(), check))
+        .with_state(server)
+}
+
+/// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
+async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
+    let checked = check_length(request.headers());
+    let mut response = match checked.and_then(|()| server.access.check_source(request.headers())) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    if checked.is_err() {
+        // The next bytes may be part of it.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        page::restrict(&mut response);
+    }
+    response
+}
+
+/// A file of the page, if there is one of that name.
+async fn page(State(server): State<ListenerState>, request: Request) -> Response {
+    let page = server.page.filter(|_| matches!(*request.method(), Method::GET | Method::HEAD));
+    let answer = page.and_then(|page| page.answer(request.uri().path(), request.headers()));
+    answer.unwrap_or_else(|| (StatusCode::NOT_FOUND, "there is nothing here\n").into_response())
+}
+
+/// The page for browsers, the protocol for WebSocket requests.
+async fn page_or_upgrade(
+    state: State<ListenerState>,
+    client_admission: Extension<Admission>,
+    request: Request,
+) -> Response {
+    if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
+        page(state, request).await
+    } else {
+        upgrade(state, client_admission, request).await
+    }
+}
+
+/// Issues a ticket to a client with the token.
+async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
+    if let Err(refusal) = server.access.check_bearer(request.headers()) {
+        return refusal.into_response();
+    }
+    let ticket = match server.tickets.issue() {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            tracing::error!(%error, "no randomness for a ticket");
+            return (StatusCode::SERVICE_UNAVAILABLE, "there is no randomness for a ticket: try again\n")
+                .into_response();
+        }
+    };
+    server.client_activity.announced();
+    let answer = serde_json::json!({"ticket": ticket, "expiresInMs": ticket::TICKET_LIFETIME.as_millis() as u64});
+    ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
+}
+
+/// Proves to a page that this host knows the token, and issues the challenge that the page has to answer.
+///
+/// It needs no token. It is a `POST` so that a browser sends the page's origin.
+async fn prove(State(server): State<ListenerState>, request: Request) -> Response {
+    let key = match server.access.page_key(request.headers()) {
+        Ok(key) => key,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let Some(nonce) = Nonce::from_query(request.uri().query()) else {
+        return (StatusCode::BAD_REQUEST, "`?nonce=` must be 32 bytes in lower-case hexadecimal\n").into_response();
+    };
+    if !server.proofs.allows(server.host.env().clock.now()) {
+        let wait = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
+        return (StatusCode::TOO_MANY_REQUESTS, wait, "too many proofs were asked for: try again\n").into_response();
+    }
+    match server.challenges.issue() {
+        Ok(challenge) => {
+            let answer = serde_json::json!({"proof": key.prove(&nonce, &challenge), "challenge": challenge});
+            ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "no randomness for a challenge");
+            (StatusCode::SERVICE_UNAVAILABLE, "there is no randomness for a challenge: try again\n").into_response()
+        }
+    }
+}
+
+/// The items of damage at the start that are reported individually.
+const MAX_DAMAGE_REPORTED: usize = 50;
+/// How many sessions in which everything is allowed are named.
+const ALLOW_ALL_TOLD: usize = 50;
+
+/// Says that the host is alive; to clients with the token, also its status.
+async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {
+    if server.access.check_token(request.headers(), request.uri().query()).is_err() {
+        return Json(serde_json::json!({"status": "ok"})).into_response();
+    }
+    match server.host.status().await {
+        Ok(status) => Json(serde_json::json!({
+            "status": "ok",
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "sessions": status.sessions,
+            "loadedSessions": status.loaded,
+            "runningTurns": status.running_turns,
+            "connections": status.connections,
+            "serverSeq": status.server_seq,
+            "storageProblem": server.host.storage_problem(),
+            "damage": server.host.damage().iter().take(MAX_DAMAGE_REPORTED).collect::<Vec<_>>(),
+            "damageCount": server.host.damage().len(),
+            "allowAllSessions": status.allow_all.iter().take(ALLOW_ALL_TOLD).collect::<Vec<_>>(),
+            "allowAllCount": status.allow_all.len(),
+        }))
+        .into_response(),
+        Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()).into_response(),
+    }
+}
+
+async fn upgrade(
+    State(server): State<ListenerState>,
+    Extension(client_admission): Extension<Admission>,
+    mut request: Request,
+) -> Response {
+    let query = request.uri().query();
+    let allowed = server.access.check_token(request.headers(), query);
+    let (ticket, page) = (in_query(query, "ticket"), ChallengeResponse::from_query(query));
+    if let (Err(refusal), None, None) = (allowed, &ticket, &page) {
+        return refusal.into_response();
+    }
+    let Some(key) = websocket_key(request.headers()) else {
+        return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
+    };
+    // A ticket or a challenge is used up only by opening a WebSocket.
+    let first = match page {
+        Some(page) => match server.answered(request.headers(), &page) {
+            Ok(proof) => Some(proof),
+            Err(refusal) => return refusal.into_response(),
+        },
+        None if allowed.is_ok() || ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) => None,
+        None => return AccessError::Ticket.into_response(),
+    };
+    let place = match client_admission.admit(TokenId::Host) {
+        Ok(place) => place,
+        Err(full) => return full.into_response(),
+    };
+    let accept = derive_accept_key(key.as_bytes());
+    let upgraded = hyper::upgrade::on(&mut request);
+    let host = server.host.clone();
+    let visit = server.client_activity.begin();
+    server.host.env().spawn.spawn(Box::pin(async move {
+        match upgraded.await {
+            Ok(upgraded) => {
+                let (stream, read) = raw_stream(upgraded);
+                connection::serve(host, stream, read, first).await;
+            }
+            Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
+        }
+        drop((place, visit));
+    }));
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
+        (header::UPGRADE, HeaderValue::from_static("websocket")),
+    ];
+    let mut response = (StatusCode::SWITCHING_PROTOCOLS, headers).into_response();
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        response.headers_mut().insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+/// The stream under an upgraded connection, and the bytes that were read from it already.
+///
+/// Without hyper's layers and buffer an idle connection costs less.
+fn raw_stream(upgraded: Upgraded) -> (Box<dyn Stream>, Vec<u8>) {
+    match upgraded.downcast::<TokioIo<Box<dyn Stream>>>() {
+        Ok(parts) => (parts.io.into_inner(), parts.read_buf.to_vec()),
+        Err(upgraded) => (Box::new(TokioIo::new(upgraded)), Vec::new()),
+    }
+}
+
+/// The key of a WebSocket request, according to RFC 6455.
+fn websocket_key(headers: &HeaderMap) -> Option<String> {
+    let says = |name: header::HeaderName, word: &str| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(word))
+    };
+    let asks = says(header::CONNECTION, "upgrade")
+        && says(header::UPGRADE, "websocket")
+        && says(header::SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY)?.to_str().ok()?;
+    asks.then(|| key.to_owned())
+}

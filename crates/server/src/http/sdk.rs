@@ -1,0 +1,158 @@
+//! SDKs that connect to the host through another program of Grove's, which carries their bytes.
+//!
+//! `grove copilot` is that program: to the SDK it is the server itself. It opens an endpoint of its own here, which
+//! exists as long as one of its connections.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grove_core::StoreName;
+use grove_host::Listener;
+use hyper_util::rt::TokioIo;
+
+use super::admission::{Authentication, PendingConnections};
+use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
+use crate::copilot::{CopilotEndpoint, EndpointConfig};
+
+/// The protocol that the connection is upgraded to.
+pub const PROTOCOL: &str = "grove-copilot";
+/// The header with the connection's program: 1 to 40 letters and digits.
+pub const PROGRAM: &str = "x-grove-program";
+/// The header with the secret that clients must send. Every connection needs one, except with [`TRANSPORT`].
+pub const SECRET: &str = "x-grove-secret";
+/// Says that the program itself, or the one at the other end of its pipes, uses the connection: [`PIPES`].
+pub const TRANSPORT: &str = "x-grove-transport";
+/// The one value of [`TRANSPORT`].
+pub const PIPES: &str = "pipes";
+
+/// Says that the temporary files of its sessions are kept.
+pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
+
+impl HostServer {
+    /// Serves SDKs at an address of their own, in a task of its own.
+    pub fn serve_sdks(&self, endpoint: CopilotEndpoint, mut listener: Box<dyn Listener>) {
+        let env = self.host.env().clone();
+        let (places, client_activity, pending_connections) =
+            (self.places.clone(), self.client_activity.clone(), self.pending_connections());
+        let spawn = env.spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+                let Some((client_admission, rejected)) =
+                    arrived(&places, &pending_connections, Authentication::Required)
+                else {
+                    continue;
+                };
+                let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
+                env.spawn.spawn(Box::pin(async move {
+                    endpoint.serve_guest(stream, client_admission, rejected).await;
+                    drop(visit);
+                }));
+                pending_connections.settled().await;
+            }
+        }));
+    }
+}
+
+/// The endpoints of programs.
+#[derive(Default)]
+pub(super) struct ProgramEndpoints(Mutex<HashMap<String, Weak<ProgramEndpoint>>>);
+
+/// An endpoint that exists until this is dropped.
+struct ProgramEndpoint {
+    endpoint: CopilotEndpoint,
+    pending_connections: PendingConnections,
+    program: String,
+    programs: Arc<ProgramEndpoints>,
+}
+
+impl Drop for ProgramEndpoint {
+    fn drop(&mut self) {
+        let endpoint = self.endpoint.clone();
+        endpoint.close();
+        let mut all = self.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another one may have been opened under its name meanwhile.
+        if all.get(&self.program).is_some_and(|opened| opened.strong_count() == 0) {
+            all.remove(&self.program);
+        }
+    }
+}
+
+fn opened(
+    server: &ListenerState,
+    program: &str,
+    secret: Option<String>,
+    keeps_temp_files: bool,
+) -> Arc<ProgramEndpoint> {
+    let mut all = server.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(opened) = all.get(program).and_then(Weak::upgrade) {
+        return opened;
+    }
+    let store = StoreName::from(format!("copilot-{program}"));
+    let config = EndpointConfig { store, secret, keeps_temp_files };
+    let endpoint = CopilotEndpoint::new(server.host.clone(), config);
+    let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
+    let opened = Arc::new(ProgramEndpoint {
+        endpoint,
+        pending_connections,
+        program: program.to_owned(),
+        programs: server.programs.clone(),
+    });
+    all.insert(program.to_owned(), Arc::downgrade(&opened));
+    opened
+}
+
+/// Serves a connection that carries an SDK's bytes. A silent one keeps its endpoint open.
+pub(super) async fn carry(
+    State(server): State<ListenerState>,
+    Extension(client_admission): Extension<Admission>,
+    mut request: Request,
+) -> Response {
+    if let Err(refusal) = server.access.check_bearer(request.headers()) {
+        return refusal.into_response();
+    }
+    let said = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let fits = |name: &String| (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let (Some(program), true) = (said(PROGRAM).filter(fits), asks(request.headers())) else {
+        let help = format!("this address speaks {PROTOCOL}: name the program in {PROGRAM}\n");
+        return (StatusCode::UPGRADE_REQUIRED, help).into_response();
+    };
+    let (secret, keeps_temp_files) =
+        (said(SECRET).filter(|secret| !secret.is_empty()), said(KEEPS_TEMP_FILES).is_some());
+    let pipes = said(TRANSPORT).is_some_and(|transport| transport == PIPES);
+    if secret.is_none() && !pipes {
+        let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
+        return (StatusCode::BAD_REQUEST, help).into_response();
+    }
+    let place = match client_admission.admit(TokenId::Host) {
+        Ok(place) => place,
+        Err(full) => return full.into_response(),
+    };
+    let upgraded = hyper::upgrade::on(&mut request);
+    let visit = server.client_activity.begin();
+    let opened = opened(&server, &program, secret, keeps_temp_files);
+    let places = server.places.clone();
+    server.host.env().spawn.spawn(Box::pin(async move {
+        match upgraded.await {
+            Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream)).await,
+            Ok(stream) => {
+                let (client_admission, rejected) =
+                    Admission::carried(places, place.clone(), &opened.pending_connections);
+                opened.endpoint.serve_guest(TokioIo::new(stream), client_admission, rejected).await;
+            }
+            Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
+        }
+        drop((opened, place, visit));
+    }));
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
+        (header::UPGRADE, HeaderValue::from_static(PROTOCOL)),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+fn asks(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).and_then(|value| value.to_str().ok()) == Some(PROTOCOL)
+}
