@@ -57,6 +57,7 @@ pub struct PendingTreeRequest {
 }
 
 impl PendingTreeRequest {
+    /// Waits for the answer.
     pub async fn answer(self) -> Result<TreeAnswer, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
@@ -86,6 +87,7 @@ pub struct PendingCommand {
 }
 
 impl PendingCommand {
+    /// Waits for the answer.
     pub async fn answer(self) -> Result<(), SessionRequestError> {
         let Self { session, reply } = self;
         let done = reply.await.map_err(|_| SessionRequestError::NoSession(session))?;
@@ -102,6 +104,7 @@ pub struct PendingPermissionsRequest {
 }
 
 impl PendingPermissionsRequest {
+    /// Waits for the answer.
     pub async fn answer(self, host: &Host) -> Result<PermissionsResult, SessionRequestError> {
         let Self { session, revoked } = self;
         if let Some(revoked) = revoked {
@@ -124,6 +127,7 @@ pub struct PendingHandover {
 }
 
 impl PendingHandover {
+    /// Waits for the answer.
     pub async fn answer(self) -> Result<HandoverAnswer, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)
@@ -131,6 +135,7 @@ impl PendingHandover {
 }
 
 impl PendingMigration {
+    /// Waits for the answer.
     pub async fn answer(self) -> Result<MigrateOutcome, SessionRequestError> {
         let Self { session, reply } = self;
         Ok(reply.await.map_err(|_| SessionRequestError::NoSession(session))??)

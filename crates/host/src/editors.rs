@@ -62,6 +62,7 @@ impl Editors {
         Some(calls)
     }
 
+    /// Removes a connection that has ended, if it was an editor. Its open calls fail.
     pub fn ended(&self, connection: ConnectionId) {
         if let Some(editor) = self.all().remove(&connection) {
             editor.calls.close();

@@ -1,4 +1,4 @@
-//! The host's environment: time, randomness, tasks, storage and connections.
+//! The host's environment: time, randomness, tasks and storage.
 //!
 //! Each is an argument, so that a simulation can own it.
 
@@ -8,11 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_fs::MemoryFs;
 use grove_storage::Stores;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A future for [`Spawn`] to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -53,27 +51,6 @@ pub trait Random: Send + Sync + fmt::Debug {
 /// Runs tasks concurrently.
 pub trait Spawn: Send + Sync + fmt::Debug {
     fn spawn(&self, task: Task);
-}
-
-/// A source of connections.
-#[async_trait]
-pub trait Listener: Send {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>>;
-}
-
-/// A connection's bytes, both ways.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-#[async_trait]
-impl Listener for tokio::net::TcpListener {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        let (stream, _) = tokio::net::TcpListener::accept(self).await?;
-        // A frame is written in one piece: waiting for more only costs time.
-        stream.set_nodelay(true)?;
-        Ok(Box::new(stream))
-    }
 }
 
 /// The machine's clock.

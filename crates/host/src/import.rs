@@ -220,6 +220,7 @@ impl Host {
 }
 
 impl ImportJob {
+    /// The URI that the session will have.
     pub fn session(&self) -> &SessionUri {
         &self.new.uri
     }

@@ -3,19 +3,21 @@
 //! # Contents
 //!
 //! - [`Host`]: the agents, the sessions, their start and their end.
-//! - `session`: a task per session. It checks requests of clients and reports of the agent against everything accepted
+//! - [`session`]: a task per session. It checks requests of clients and reports of the agent against everything accepted
 //!   so far.
-//! - `sequencer`: numbers each event, applies it to the published state and hands it to the subscribers, in one step;
+//! - [`sequencer`]: numbers each event, applies it to the published state and hands it to the subscribers, in one step;
 //!   keeps the newest events for replay.
-//! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
-//!   only itself. At most 64 answers and 64 MiB of them are pending; a client that reads nothing for 30 s is dropped.
-//! - `dialect`: the handling of each protocol's messages. [`copilot`]: the same for the GitHub Copilot SDK.
-//! - `client_storage`: sessions that a storage client keeps. `import`: sessions from other hosts and programs.
+//! - [`subscriber`]: the bounded queue of a connection, and the dialect in which events are encoded for it.
+//! - [`turns`]: older turns, from the published state or from a log.
+//! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
-//! - [`server`]: HTTP and WebSocket on one port, and access control.
-//! - [`history`], `session_hub`, `trust`: services that the program passes to the host.
-//! - [`Env`]: clock, randomness, tasks and stores, all arguments; journal and listeners are arguments as well.
+//! - [`history`], [`session_hub`], `trust`: services that the program passes to the host.
+//! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
+//!
+//! A program that embeds a host uses [`Host`] and what is beside it here. The public modules are for `grove-server`,
+//! which connects clients: it attaches connections to the sequencer, sends requests to sessions, and writes what is put
+//! into its queues.
 //!
 //! # Forks, content and interrupted turns
 //!
@@ -33,9 +35,10 @@
 //!
 //! # Boundaries
 //!
-//! This crate knows no JSON format (that is `grove-wire`), no file of a session or of the journal (that is
-//! `grove-storage`), no rule about what may happen in a session (that is `grove-core`) or about which files may be seen
-//! (that is `grove-work`), and no agent by name. It holds no lock across an await.
+//! This crate knows no listener and no request of a protocol (that is `grove-server`), no JSON format (that is
+//! `grove-wire`), no file of a session or of the journal (that is `grove-storage`), no rule about what may happen in a
+//! session (that is `grove-core`) or about which files may be seen (that is `grove-work`), and no agent by name. It holds
+//! no lock across an await.
 //!
 //! # Example
 //!
@@ -54,7 +57,7 @@
 //! # });
 //! ```
 //!
-//! `examples/embed.rs` serves a host with an agent of its own.
+//! `examples/embed.rs` of `grove-server` serves a host with an agent of its own.
 
 mod branch;
 mod client_storage;

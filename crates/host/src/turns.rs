@@ -19,6 +19,7 @@ pub struct TurnPage {
     pub older: bool,
 }
 
+/// The reason why turns could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnsError {
     #[error("there is no such chat")]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
-use grove_host::{Clock, Host, Listener, Spawn, Stream, Task, Token};
-use grove_server::{AccessPolicy, HostServer};
+use grove_host::{Clock, Host, Spawn, Task, Token};
+use grove_server::{AccessPolicy, HostServer, Listener, Stream};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;

@@ -35,6 +35,7 @@ impl Host {
         }
     }
 
+    /// The hub that lists the sessions of all sources, if the host has one.
     pub fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
         self.0.session_hub.get()
     }
@@ -46,6 +47,7 @@ impl Host {
         }
     }
 
+    /// The trusted folders, if the host manages them.
     pub fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
         self.0.trust.get()
     }

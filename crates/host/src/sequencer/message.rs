@@ -263,6 +263,7 @@ pub struct Spellings(Mutex<HashSet<SessionId>>);
 impl Spellings {
     const MAX_SPELLINGS: usize = 10_000;
 
+    /// Notes the spelling in which the client refers to a session.
     pub fn note(&self, session: &SessionId, spelling: Spelling) {
         let mut plain = self.plain();
         match spelling {
@@ -274,6 +275,7 @@ impl Spellings {
         }
     }
 
+    /// The spelling in which the client refers to a session.
     pub fn of(&self, session: &SessionId) -> Spelling {
         if self.plain().contains(session) { Spelling::Plain } else { Spelling::Computed }
     }
@@ -315,6 +317,7 @@ impl fmt::Debug for Subscribe {
 /// Prepares the answer to a subscription.
 pub type SubscribeAnswer = Box<dyn FnOnce(SubscribeOutcome<'_>) -> Encode + Send>;
 
+/// The outcome of a request to subscribe.
 #[derive(Debug)]
 pub enum SubscribeOutcome<'a> {
     Yes(&'a PublishedState),

@@ -32,6 +32,7 @@ pub enum HandoverRequest {
     Leave(RemoteSession, Option<String>),
 }
 
+/// The answer to a request for a handover.
 #[derive(Clone, Debug)]
 pub enum HandoverAnswer {
     Files(Box<HandoverManifest>),

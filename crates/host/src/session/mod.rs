@@ -2,13 +2,13 @@
 //!
 //! | part | is | rules in |
 //! |---|---|---|
-//! | [`ChatAgents`] | the agents of the chats: connections, running turns, pending answers, silence | `agents/` |
-//! | [`ChatLogs`] | the logs of the chats | `logs.rs`, `log.rs` |
-//! | [`LogCopies`] | the logs of forked chats that are being copied | `forks/` |
-//! | [`TreeOperations`] | the running summaries and navigations in the chats' trees | `tree/operation.rs` |
-//! | [`WorkspaceFolder`] | plan, files, checkpoints and manifest; the checkout; spilled output | `workspace/` |
-//! | [`Publisher`] | the way of events to the sequencer | `persistence/publisher.rs` |
-//! | [`Persistence`] | what keeps the session: the journal and its folder, or a storage client | `persistence/` |
+//! | `ChatAgents` | the agents of the chats: connections, running turns, pending answers, silence | `agents/` |
+//! | `ChatLogs` | the logs of the chats | `logs.rs`, `log.rs` |
+//! | `LogCopies` | the logs of forked chats that are being copied | `forks/` |
+//! | `TreeOperations` | the running summaries and navigations in the chats' trees | `tree/operation.rs` |
+//! | `WorkspaceFolder` | plan, files, checkpoints and manifest; the checkout; spilled output | `workspace/` |
+//! | `Publisher` | the way of events to the sequencer | `persistence/publisher.rs` |
+//! | `Persistence` | what keeps the session: the journal and its folder, or a storage client | `persistence/` |
 //!
 //! A command of a client, or a report of an agent, is checked against the tip (`outbox.rs`); its events are committed or
 //! sent by the persistence, and their consequences then go to the agents. No part knows the task: the task passes to

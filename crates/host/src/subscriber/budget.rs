@@ -20,6 +20,7 @@ pub struct ReservedBytes {
 }
 
 impl Budget {
+    /// A budget of so many bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, used: Mutex::default(), freed: Notify::new() }
     }

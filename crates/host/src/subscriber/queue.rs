@@ -90,6 +90,7 @@ impl Encode {
         Encode::Later(Box::new(make))
     }
 
+    /// The text, made now if it is not made yet.
     pub fn into_text(self) -> String {
         match self {
             Encode::Text(text) => text,
@@ -107,6 +108,7 @@ pub struct QueuedAnswer {
 }
 
 impl QueuedAnswer {
+    /// An answer that holds its permit until it is written.
     pub fn new(encode: Encode, mut permit: AnswerPermit) -> Self {
         if let Encode::Text(text) = &encode {
             permit.bytes.resize_to(text.len());
@@ -132,6 +134,7 @@ pub struct QueuedNotice {
 }
 
 impl QueuedNotice {
+    /// A notification that holds its permit until it is written.
     pub fn new(frame: Arc<str>, permit: OwnedSemaphorePermit) -> Self {
         Self { frame, _permit: permit }
     }
@@ -278,6 +281,7 @@ enum MergeDelay {
 }
 
 impl Queue {
+    /// An empty queue with these bounds.
     pub fn new(limits: &Limits) -> Self {
         Self {
             max_messages: limits.queue_messages,
@@ -417,7 +421,7 @@ impl Queue {
         self.writer.wake();
     }
 
-    /// Notes a request about a session whose answer goes out before [`Queue::close_behind_answers`] closes.
+    /// Notes a request about a session. Its answer goes out before the connection is closed because of that session.
     pub fn expect_answer(self: &Arc<Self>, session: SessionId) -> DueAnswer {
         self.waiting().due.push(session.clone());
         DueAnswer { queue: self.clone(), session }

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
-use grove_host::{Host, Stream, Task};
+use grove_host::{Host, Task};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
@@ -33,6 +33,7 @@ pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
 
 use crate::dialect::ConnectionPeer;
+use crate::listener::Stream;
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 

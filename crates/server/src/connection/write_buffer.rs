@@ -11,12 +11,13 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use futures_util::SinkExt;
 use grove_host::subscriber::{AnswerPermit, DisconnectReason, EventFrames, Outgoing, QueuedAnswer, frame};
-use grove_host::{Clock, Host, Stream};
+use grove_host::{Clock, Host};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error as SocketError;
 
 use super::frame_log::{FrameDirection, FrameTap};
 use super::{FRAMED, PIECES};
+use crate::listener::Stream;
 
 /// The messages that an item of a queue becomes.
 pub(crate) enum Texts {

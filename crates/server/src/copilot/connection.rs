@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use grove_host::subscriber::{AnswerPermit, Budget, DisconnectReason, Outgoing, Queue, ReservedBytes};
-use grove_host::{Host, Limits, Stream};
+use grove_host::{Host, Limits};
 use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
 use grove_wire::jsonrpc::{self, CallTable, ErrorObject, Frame, Id, RpcMessage};
@@ -22,6 +22,7 @@ use super::endpoint::CopilotEndpoint;
 use super::peer::CopilotPeer;
 use crate::connection::{Texts, in_time};
 use crate::http::{Admission, Rejected};
+use crate::listener::Stream;
 
 /// A client's messages that may wait; past this the connection is closed.
 ///

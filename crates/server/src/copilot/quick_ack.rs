@@ -10,10 +10,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use grove_host::{Listener, Stream};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::listener::{Listener, Stream};
 
 /// A TCP connection that acknowledges its input at once, and writes without delay.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use grove_host::sequencer::HostStopped;
-use grove_host::{Env, Host, Listener, Stream};
+use grove_host::{Env, Host};
 use hyper::service::Service;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -42,6 +42,7 @@ use page_access::{ChallengeResponse, Nonce, ProofRate};
 use ticket::Tickets;
 
 use crate::connection;
+use crate::listener::{Listener, Stream};
 
 /// The time in which a client must send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,12 +10,12 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_core::StoreName;
-use grove_host::Listener;
 use hyper_util::rt::TokioIo;
 
 use super::admission::{Authentication, PendingConnections};
 use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
 use crate::copilot::{CopilotEndpoint, EndpointConfig};
+use crate::listener::Listener;
 
 /// The protocol that the connection is upgraded to.
 pub const PROTOCOL: &str = "grove-copilot";

@@ -9,7 +9,6 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use grove_host::{Listener, Stream};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -19,6 +18,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, version};
 
 use super::admission::PendingConnections;
+use crate::listener::{Listener, Stream};
 
 /// The time in which a client must complete the handshake; then it is dropped.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

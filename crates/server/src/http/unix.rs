@@ -6,9 +6,10 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use async_trait::async_trait;
-use grove_host::{Listener, Stream};
 use rustix::process::geteuid;
 use tokio::net::UnixListener;
+
+use crate::listener::{Listener, Stream};
 
 /// A listener in the file system. Only processes of the same user have access, whatever the file's mode.
 #[derive(Debug)]

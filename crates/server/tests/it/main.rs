@@ -1,6 +1,6 @@
-//! The host's tests, in one binary.
+//! The tests of a whole host, driven by its connections, in one binary.
 //!
-//! They run a whole host on in-memory connections: its listener is an argument, and so are the streams it yields. Time
+//! The connections are in memory: its listener is an argument, and so are the streams it yields. Time
 //! is tokio's paused clock, so waiting costs nothing and order is repeatable.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]

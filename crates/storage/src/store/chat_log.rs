@@ -79,6 +79,7 @@ impl LogState {
     }
 }
 
+/// The reason why the log of a chat could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatLogError {
     #[error(transparent)]

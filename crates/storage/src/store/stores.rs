@@ -175,6 +175,7 @@ impl Stores {
         self.client_storage(name)?.fs.initial_cwd()
     }
 
+    /// Says whether a storage client keeps the sessions of this store.
     pub fn is_client_stored(&self, name: &StoreName) -> bool {
         self.lifetime(name) == Some(StoreLifetime::ClientStorage)
     }
