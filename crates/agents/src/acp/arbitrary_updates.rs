@@ -124,21 +124,21 @@ proptest! {
     fn nothing_said_of_a_tool_call_is_lost(call in call(), kind in select(&["tool_call", "tool_call_update"][..])) {
         let mut update = call;
         update["sessionUpdate"] = json!(kind);
-        let said = map::update(json!({"sessionId": "s", "update": update})).unwrap().said;
-        let UpdateContent::Events(events) = said else { panic!("{said:?}") };
-        let [AgentEvent::Tool(told)] = &events[..] else { panic!("{events:?}") };
-        assert_nothing_lost(&update, told);
+        let content = map::update(json!({"sessionId": "s", "update": update})).unwrap().content;
+        let UpdateContent::Events(events) = content else { panic!("{content:?}") };
+        let [AgentEvent::Tool(tool_update)] = &events[..] else { panic!("{events:?}") };
+        assert_nothing_lost(&update, tool_update);
     }
 
     #[test]
     fn any_form_can_be_answered_or_is_refused(schemas in vec((word(), object(value())), 0..4), message in word()) {
         let properties: serde_json::Map<_, _> = schemas.into_iter().collect();
-        let asked = json!({"sessionId": "s", "mode": "form", "message": message,
+        let elicitation = json!({"sessionId": "s", "mode": "form", "message": message,
             "requestedSchema": {"type": "object", "properties": properties}});
-        let request = elicit::request(&asked, "q".into()).expect("what is not required is left out");
+        let request = elicit::request(&elicitation, "q".into()).expect("what is not required is left out");
         let answers = request.questions.iter().map(|question| (question.id.clone(), Answer::text("x"))).collect();
         let answered = InputResponse { outcome: InputOutcome::Accepted, answers };
-        let response = serde_json::to_value(elicit::response(&asked, Some(&answered))).unwrap();
+        let response = serde_json::to_value(elicit::response(&elicitation, Some(&answered))).unwrap();
         prop_assert_eq!(&response["action"], "accept");
     }
 }

@@ -11,18 +11,18 @@ use serde_json::Value;
 
 /// The questions of an elicitation, by the params of its request. `id` names them in the turn. The error says which
 /// part nobody could answer.
-pub(crate) fn request(asked: &Value, id: RequestId) -> Result<InputRequest, String> {
-    let message = text(asked, "message").map(str::to_owned);
+pub(crate) fn request(elicitation: &Value, id: RequestId) -> Result<InputRequest, String> {
+    let message = text(elicitation, "message").map(str::to_owned);
     let mut request =
         InputRequest { id, message, url: None, questions: Vec::new(), answers: Answers::new(), outcome: None };
-    match mode(asked) {
+    match mode(elicitation) {
         "url" => {
-            let url = text(asked, "url").ok_or("the elicitation has no \"url\"")?;
+            let url = text(elicitation, "url").ok_or("the elicitation has no \"url\"")?;
             request.url = Some(url.to_owned());
         }
         "form" => {
-            for (name, schema) in properties(asked) {
-                let required = is_required(asked, name);
+            for (name, schema) in properties(elicitation) {
+                let required = is_required(elicitation, name);
                 match kind(schema) {
                     Some(kind) => request.questions.push(question(name, schema, required, kind)),
                     // An optional question of an unknown type is left unanswered.
@@ -37,14 +37,14 @@ pub(crate) fn request(asked: &Value, id: RequestId) -> Result<InputRequest, Stri
 }
 
 /// The answers, in the types that the questions asked for; without any, the turn was cancelled.
-pub(crate) fn response(asked: &Value, answered: Option<&InputResponse>) -> acp::CreateElicitationResponse {
+pub(crate) fn response(elicitation: &Value, answered: Option<&InputResponse>) -> acp::CreateElicitationResponse {
     let action = match answered.map(|answered| (answered.outcome, &answered.answers)) {
         None | Some((InputOutcome::Cancelled, _)) => acp::ElicitationAction::Cancel,
         Some((InputOutcome::Declined, _)) => acp::ElicitationAction::Decline,
         Some((InputOutcome::Accepted, answers)) => {
             let accepted = acp::ElicitationAcceptAction::new();
-            acp::ElicitationAction::Accept(match mode(asked) {
-                "form" => accepted.content(content(asked, answers)),
+            acp::ElicitationAction::Accept(match mode(elicitation) {
+                "form" => accepted.content(content(elicitation, answers)),
                 _ => accepted,
             })
         }
@@ -53,17 +53,17 @@ pub(crate) fn response(asked: &Value, answered: Option<&InputResponse>) -> acp::
 }
 
 /// The mode; a form if none is given, as before modes existed.
-fn mode(asked: &Value) -> &str {
-    text(asked, "mode").unwrap_or("form")
+fn mode(elicitation: &Value) -> &str {
+    text(elicitation, "mode").unwrap_or("form")
 }
 
-fn properties(asked: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    let properties = asked.get("requestedSchema").and_then(|schema| schema.get("properties")?.as_object());
+fn properties(elicitation: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let properties = elicitation.get("requestedSchema").and_then(|schema| schema.get("properties")?.as_object());
     properties.into_iter().flatten()
 }
 
-fn is_required(asked: &Value, name: &str) -> bool {
-    let required = asked.get("requestedSchema").and_then(|schema| schema.get("required")?.as_array());
+fn is_required(elicitation: &Value, name: &str) -> bool {
+    let required = elicitation.get("requestedSchema").and_then(|schema| schema.get("required")?.as_array());
     required.is_some_and(|required| required.iter().any(|required| required == name))
 }
 
@@ -148,8 +148,8 @@ fn choices(schema: &Value, default: Option<&Value>) -> Option<Vec<Choice>> {
     Some(titled.collect())
 }
 
-fn content(asked: &Value, answers: &Answers) -> BTreeMap<String, acp::ElicitationContentValue> {
-    let answered = properties(asked).filter_map(|(name, schema)| {
+fn content(elicitation: &Value, answers: &Answers) -> BTreeMap<String, acp::ElicitationContentValue> {
+    let answered = properties(elicitation).filter_map(|(name, schema)| {
         let Answer::Submitted(value) = answers.get(&QuestionId::from(name.as_str()))? else { return None };
         Some((name.clone(), typed(type_of(schema)?, value)?))
     });
@@ -208,13 +208,13 @@ mod tests {
         InputResponse { outcome: InputOutcome::Accepted, answers }
     }
 
-    fn answer(asked: &Value, answered: Option<&InputResponse>) -> Value {
-        serde_json::to_value(response(asked, answered)).unwrap()
+    fn answer(elicitation: &Value, answered: Option<&InputResponse>) -> Value {
+        serde_json::to_value(response(elicitation, answered)).unwrap()
     }
 
     #[test]
     fn a_form_is_questions_in_their_order() {
-        let asked = form(
+        let elicitation = form(
             json!({
                 "zip": {"type": "string", "title": "Zip", "description": "Where?"},
                 "age": {"type": "integer", "title": "Age"},
@@ -222,13 +222,13 @@ mod tests {
             }),
             json!(["age"]),
         );
-        let request = request(&asked, "q".into()).unwrap();
+        let request = request(&elicitation, "q".into()).unwrap();
         assert_eq!((request.id.as_str(), request.message.as_deref(), request.url), ("q", Some("Tell me"), None));
-        let seen: Vec<_> =
+        let questions: Vec<_> =
             request.questions.iter().map(|q| (q.id.as_str(), q.title.as_deref(), &*q.message, q.required)).collect();
         let wanted =
             [("zip", Some("Zip"), "Where?", false), ("age", Some("Age"), "Age", true), ("ok", None, "ok", false)];
-        assert_eq!(seen, wanted);
+        assert_eq!(questions, wanted);
     }
 
     #[test]
@@ -274,25 +274,26 @@ mod tests {
     #[test]
     fn what_nobody_could_answer_is_refused_where_it_must_be_answered() {
         for odd in [json!({"type": "object"}), json!({"type": "array", "items": {"type": "string"}}), json!(7)] {
-            let asked = |required: Value| request(&form(json!({"x": odd}), required), "q".into());
-            assert!(asked(json!([])).unwrap().questions.is_empty(), "{odd}");
-            assert!(asked(json!(["x"])).unwrap_err().contains("\"x\""), "{odd}");
+            let request_with = |required: Value| request(&form(json!({"x": odd}), required), "q".into());
+            assert!(request_with(json!([])).unwrap().questions.is_empty(), "{odd}");
+            assert!(request_with(json!(["x"])).unwrap_err().contains("\"x\""), "{odd}");
         }
         assert!(request(&json!({"mode": "telepathy", "message": "?"}), "q".into()).unwrap_err().contains("telepathy"));
     }
 
     #[test]
     fn an_address_is_gone_to() {
-        let asked = json!({"sessionId": "s", "mode": "url", "elicitationId": "e", "url": "https://x", "message": "Go"});
-        let request = request(&asked, "q".into()).unwrap();
+        let elicitation =
+            json!({"sessionId": "s", "mode": "url", "elicitationId": "e", "url": "https://x", "message": "Go"});
+        let request = request(&elicitation, "q".into()).unwrap();
         assert_eq!((request.url.as_deref(), request.questions.len()), (Some("https://x"), 0));
-        assert_eq!(answer(&asked, Some(&accepted([]))), json!({"action": "accept"}));
+        assert_eq!(answer(&elicitation, Some(&accepted([]))), json!({"action": "accept"}));
         assert!(super::request(&json!({"mode": "url", "message": "Go"}), "q".into()).is_err());
     }
 
     #[test]
     fn answers_have_the_types_that_were_asked_for() {
-        let asked = form(
+        let elicitation = form(
             json!({
                 "text": {"type": "string"}, "one": {"type": "string", "enum": ["a"]}, "number": {"type": "number"},
                 "whole": {"type": "integer"}, "yes": {"type": "boolean"},
@@ -316,24 +317,24 @@ mod tests {
             ("unasked", Answer::text("u")),
         ]);
         let content = json!({"text": "t", "one": "a", "number": 1.5, "whole": 3, "yes": true, "several": ["a", "b"]});
-        assert_eq!(answer(&asked, Some(&answered)), json!({"action": "accept", "content": content}));
+        assert_eq!(answer(&elicitation, Some(&answered)), json!({"action": "accept", "content": content}));
     }
 
     #[test]
     fn a_no_and_a_cancelled_turn_are_told_apart() {
-        let asked = form(json!({}), json!([]));
+        let elicitation = form(json!({}), json!([]));
         let ended = |outcome| InputResponse { outcome, answers: Answers::new() };
-        assert_eq!(answer(&asked, Some(&ended(InputOutcome::Declined))), json!({"action": "decline"}));
-        assert_eq!(answer(&asked, Some(&ended(InputOutcome::Cancelled))), json!({"action": "cancel"}));
-        assert_eq!(answer(&asked, None), json!({"action": "cancel"}));
+        assert_eq!(answer(&elicitation, Some(&ended(InputOutcome::Declined))), json!({"action": "decline"}));
+        assert_eq!(answer(&elicitation, Some(&ended(InputOutcome::Cancelled))), json!({"action": "cancel"}));
+        assert_eq!(answer(&elicitation, None), json!({"action": "cancel"}));
     }
 
     #[test]
     fn what_is_answered_is_what_the_protocol_has() {
-        let asked = form(json!({"x": {"type": "integer"}}), json!(["x"]));
-        assert!(serde_json::from_value::<acp::CreateElicitationRequest>(asked.clone()).is_ok());
+        let elicitation = form(json!({"x": {"type": "integer"}}), json!(["x"]));
+        assert!(serde_json::from_value::<acp::CreateElicitationRequest>(elicitation.clone()).is_ok());
         let answered = accepted([("x", Answer::Submitted(AnswerValue::Number(7.into())))]);
-        let response = answer(&asked, Some(&answered));
+        let response = answer(&elicitation, Some(&answered));
         assert!(serde_json::from_value::<acp::CreateElicitationResponse>(response).is_ok());
     }
 }

@@ -41,7 +41,7 @@ fn conversations() -> Vec<(String, Vec<Value>)> {
 }
 
 /// The messages of the agents, in order, each with its agent.
-fn said() -> Vec<(String, Value)> {
+fn messages() -> Vec<(String, Value)> {
     let all = conversations().into_iter().flat_map(|(agent, lines)| {
         let theirs = lines.into_iter().filter(|line| line["dir"] == "a->c");
         theirs.map(move |line| (agent.clone(), line["msg"].clone()))
@@ -50,15 +50,15 @@ fn said() -> Vec<(String, Value)> {
 }
 
 /// Asserts that every word and number that was said of a call occurs in its translation.
-pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
-    let mut kept = ReportedContent::default();
-    kept.take(told);
-    let members = said.as_object().into_iter().flatten();
+pub(super) fn assert_nothing_lost(call: &Value, update: &ToolUpdate) {
+    let mut content = ReportedContent::default();
+    content.take(update);
+    let members = call.as_object().into_iter().flatten();
     for (name, value) in members.filter(|(name, _)| *name != "sessionUpdate") {
         match name.as_str() {
-            "status" if told.stage.is_some() => {}
-            "content" => value.as_array().into_iter().flatten().for_each(|block| kept.has_block(block, said)),
-            _ => kept.has(value, said),
+            "status" if update.stage.is_some() => {}
+            "content" => value.as_array().into_iter().flatten().for_each(|block| content.has_block(block, call)),
+            _ => content.has(value, call),
         }
     }
 }
@@ -72,17 +72,17 @@ struct ReportedContent {
 }
 
 impl ReportedContent {
-    fn take(&mut self, told: &ToolUpdate) {
-        self.texts.push(told.call.to_string());
-        self.texts.extend(told.name.iter().chain(&told.title).cloned());
-        if let Some(input) = &told.input {
+    fn take(&mut self, update: &ToolUpdate) {
+        self.texts.push(update.call.to_string());
+        self.texts.extend(update.name.iter().chain(&update.title).cloned());
+        if let Some(input) = &update.input {
             self.take_leaves(&serde_json::from_str(input).expect("an input is JSON"));
         }
-        for extra in told.structured.iter().chain(&told.extra) {
+        for extra in update.structured.iter().chain(&update.extra) {
             self.take_leaves(&Value::Object(extra.clone()));
         }
-        self.texts.extend(told.result_text.clone());
-        let Some(output) = &told.output else { return };
+        self.texts.extend(update.result_text.clone());
+        let Some(output) = &update.output else { return };
         self.texts.push(output.text.clone());
         for piece in &output.pieces {
             match piece {
@@ -104,7 +104,7 @@ impl ReportedContent {
         });
     }
 
-    fn has(&self, value: &Value, said: &Value) {
+    fn has(&self, value: &Value, call: &Value) {
         leaves(value, &mut |leaf| {
             let found = match leaf {
                 Value::String(text) => {
@@ -113,17 +113,17 @@ impl ReportedContent {
                     // Bytes may be written in several lines.
                     let dense: String = text.split_ascii_whitespace().collect();
                     let decoded = || engine.decode(&dense).is_ok_and(|bytes| self.bytes.contains(&bytes));
-                    self.texts.iter().any(|kept| kept.contains(text)) || decoded()
+                    self.texts.iter().any(|known_text| known_text.contains(text)) || decoded()
                 }
                 Value::Null => true,
                 other => self.others.contains(other),
             };
-            assert!(found, "{leaf} of {said} is lost");
+            assert!(found, "{leaf} of {call} is lost");
         });
     }
 
     /// The kind of a block may be missing if the content that it shows is there.
-    fn has_block(&self, block: &Value, said: &Value) {
+    fn has_block(&self, block: &Value, call: &Value) {
         let mut block = block.clone();
         if let Some(block) = block.as_object_mut() {
             block.remove("type");
@@ -131,7 +131,7 @@ impl ReportedContent {
                 inner.remove("type");
             }
         }
-        self.has(&block, said);
+        self.has(&block, call);
     }
 }
 
@@ -145,17 +145,17 @@ fn leaves(value: &Value, see: &mut impl FnMut(&Value)) {
 
 #[test]
 fn every_recorded_message_is_understood() {
-    let said = said();
+    let messages = messages();
     let mut extensions = Vec::new();
-    for (agent, message) in said {
+    for (agent, message) in messages {
         let Some(method) = message["method"].as_str() else { continue };
         match method {
             "session/update" => drop(map::update(message["params"].clone()).unwrap_or_else(|error| {
                 panic!("{agent}: {error}: {message}");
             })),
             "session/request_permission" => {
-                let asked = map::permission(message["params"].clone(), "q".into(), oneshot::channel().0);
-                assert_eq!(asked.unwrap().offered.len(), message["params"]["options"].as_array().unwrap().len());
+                let request = map::permission(message["params"].clone(), "q".into(), oneshot::channel().0);
+                assert_eq!(request.unwrap().offered.len(), message["params"]["options"].as_array().unwrap().len());
             }
             method if SERVED.contains(&method) => {}
             method => extensions.push(method.to_owned()),
@@ -168,24 +168,24 @@ fn every_recorded_message_is_understood() {
 
 #[test]
 fn nothing_of_a_recorded_tool_call_is_lost() {
-    let said = said();
+    let messages = messages();
     let mut calls = 0;
-    for (_, message) in said {
+    for (_, message) in messages {
         let params = &message["params"];
-        let (call, told) = match message["method"].as_str() {
-            Some("session/update") => match map::update(params.clone()).unwrap().said {
+        let (call, events) = match message["method"].as_str() {
+            Some("session/update") => match map::update(params.clone()).unwrap().content {
                 UpdateContent::Events(events) => (&params["update"], events),
                 UpdateContent::Mode(_) | UpdateContent::Options(_) => continue,
             },
             Some("session/request_permission") => {
-                let asked = map::permission(params.clone(), "q".into(), oneshot::channel().0).unwrap();
-                (&params["toolCall"], vec![AgentEvent::Tool(asked.update)])
+                let request = map::permission(params.clone(), "q".into(), oneshot::channel().0).unwrap();
+                (&params["toolCall"], vec![AgentEvent::Tool(request.update)])
             }
             _ => continue,
         };
-        for event in told {
-            if let AgentEvent::Tool(told) = event {
-                assert_nothing_lost(call, &told);
+        for event in events {
+            if let AgentEvent::Tool(update) = event {
+                assert_nothing_lost(call, &update);
                 calls += 1;
             }
         }
@@ -195,20 +195,20 @@ fn nothing_of_a_recorded_tool_call_is_lost() {
 
 #[test]
 fn what_recorded_tools_put_out_is_shown() {
-    let said = said();
+    let messages = messages();
     let mut shown = Vec::new();
-    for (agent, message) in said {
+    for (agent, message) in messages {
         if message["method"] != "session/update" {
             continue;
         }
-        let UpdateContent::Events(events) = map::update(message["params"].clone()).unwrap().said else { continue };
+        let UpdateContent::Events(events) = map::update(message["params"].clone()).unwrap().content else { continue };
         for event in events {
-            if let AgentEvent::Tool(told) = event
-                && told
+            if let AgentEvent::Tool(update) = event
+                && update
                     .output
                     .iter()
                     .map(|gave| &gave.text)
-                    .chain(&told.result_text)
+                    .chain(&update.result_text)
                     .any(|t| t.contains("hello-from-tool\n"))
             {
                 shown.push(agent.clone());
@@ -229,8 +229,8 @@ fn a_permission_that_was_given_is_answered_as_it_was_recorded() {
         for line in lines.iter().filter(|line| line["msg"]["method"] == "session/request_permission") {
             let theirs = |reply: &&Value| reply["dir"] == "c->a" && reply["msg"]["id"] == line["msg"]["id"];
             let reply = lines.iter().filter(theirs).find(|reply| reply["msg"]["result"]["outcome"].is_object());
-            let asked = map::permission(line["msg"]["params"].clone(), "q".into(), oneshot::channel().0).unwrap();
-            let outcome = map::outcome(&asked.offered, Some(&Decision::Approved.into()));
+            let request = map::permission(line["msg"]["params"].clone(), "q".into(), oneshot::channel().0).unwrap();
+            let outcome = map::outcome(&request.offered, Some(&Decision::Approved.into()));
             let response = serde_json::to_value(acp::RequestPermissionResponse::new(outcome)).unwrap();
             assert_eq!(response, reply.unwrap()["msg"]["result"], "{agent}");
             answered += 1;
@@ -241,9 +241,9 @@ fn a_permission_that_was_given_is_answered_as_it_was_recorded() {
 
 #[test]
 fn every_recorded_turn_ended_well() {
-    let said = said();
+    let messages = messages();
     let mut turns = 0;
-    for (agent, message) in said.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
+    for (agent, message) in messages.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
         let response: acp::PromptResponse = serde_json::from_value(message["result"].clone()).unwrap();
         let (events, result) = map::turn_end(&response);
         assert!(result.is_ok(), "{agent}");
@@ -255,9 +255,9 @@ fn every_recorded_turn_ended_well() {
 
 #[test]
 fn what_recorded_agents_let_be_chosen_is_a_form() {
-    let said = said();
+    let messages = messages();
     let mut forms = 0;
-    for (agent, message) in said {
+    for (agent, message) in messages {
         let result = &message["result"];
         if !["configOptions", "modes", "models"]
             .iter()

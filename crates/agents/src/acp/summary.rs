@@ -57,25 +57,25 @@ impl AcpSummarizer {
         let chat = AcpChat::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile), &opening)?;
         let session = Arc::new(AcpSession::new(Arc::new(chat.without_services()), opening));
         let mut brief = SummaryConversation { session: Arc::clone(&session), reports };
-        let mut said = String::new();
+        let mut answer = String::new();
         let message = Message::user(prompt);
         let prompt = Prompt { message, model, client_tools: Vec::new(), memory: Arc::new(()) };
-        let mut asked = session.prompt(prompt, sink.turn(ONE_SHOT_CHAT.into()));
-        while said.len() < LONGEST {
+        let mut turn = session.prompt(prompt, sink.turn(ONE_SHOT_CHAT.into()));
+        while answer.len() < LONGEST {
             tokio::select! {
-                Some(report) = brief.reports.recv() => brief.take(report, &mut said),
-                ended = &mut asked => {
+                Some(report) = brief.reports.recv() => brief.take(report, &mut answer),
+                ended = &mut turn => {
                     ended?;
                     // Take the reports that came before the end.
                     while let Ok(report) = brief.reports.try_recv() {
-                        brief.take(report, &mut said);
+                        brief.take(report, &mut answer);
                     }
                     break;
                 }
             }
         }
-        said.truncate(said.floor_char_boundary(LONGEST));
-        match said.trim() {
+        answer.truncate(answer.floor_char_boundary(LONGEST));
+        match answer.trim() {
             "" => Err(AgentError::TurnFailed(format!(
                 "{} gave no summary: try again, or with another model",
                 self.program.display_name
@@ -106,14 +106,14 @@ struct SummaryConversation {
 
 impl SummaryConversation {
     /// Takes the agent's text; every action that it requests is refused.
-    fn take(&self, report: Report, said: &mut String) {
+    fn take(&self, report: Report, answer: &mut String) {
         for event in report.events {
             match event {
-                AgentEvent::Text(text) => said.push_str(&text),
+                AgentEvent::Text(text) => answer.push_str(&text),
                 AgentEvent::Tool(update) => {
-                    if let Some(asked) = update.permission {
+                    if let Some(permission) = update.permission {
                         // It may have stopped waiting.
-                        asked.answer.send(Decision::Denied.into()).ok();
+                        permission.answer.send(Decision::Denied.into()).ok();
                     }
                 }
                 _ => {}

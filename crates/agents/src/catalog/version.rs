@@ -74,8 +74,8 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
 }
 
 /// The version in a program's output: the number in the first line that has one, else that line.
-fn number_in(said: &str) -> Option<String> {
-    let line = said.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+fn number_in(output: &str) -> Option<String> {
+    let line = output.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
     let words = line.split(|c: char| c.is_whitespace() || matches!(c, '/' | '@' | ',' | '(' | ')'));
     let numbers = words.filter_map(|word| {
         let word = word.trim_start_matches('v').trim_end_matches('.');
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_number_is_found_in_what_programs_say() {
-        for (said, number) in [
+        for (output, number) in [
             ("1.18.33\n", Some("1.18.33")),
             (" goose 1.8.0\n", Some("1.8.0")),
             ("Welcome!\nGitHub Copilot CLI 1.0.102.\nRun 2 things", Some("1.0.102")),
@@ -117,7 +117,7 @@ mod tests {
             ("nothing", None),
             ("", None),
         ] {
-            assert_eq!(number_in(said).as_deref(), number, "{said:?}");
+            assert_eq!(number_in(output).as_deref(), number, "{output:?}");
         }
         assert_eq!(number_in(&format!("1.{}", "0".repeat(999))).map(|number| number.len()), Some(LINE_CHARS));
     }
@@ -125,8 +125,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_is_asked_and_one_that_fails_has_no_version() {
         let folder = tempfile::tempdir().unwrap();
-        let said = script(folder.path(), r#"[ "$1" = --version ] && echo "agent 3.4.5""#);
-        assert_eq!(version(&said, None).await.as_deref(), Some("3.4.5"));
+        let agent = script(folder.path(), r#"[ "$1" = --version ] && echo "agent 3.4.5""#);
+        assert_eq!(version(&agent, None).await.as_deref(), Some("3.4.5"));
         let fails = script(folder.path(), "echo 1.2.3; exit 2");
         assert_eq!(version(&fails, None).await, None);
         assert_eq!(version(Path::new("/nowhere/agent"), None).await, None);

@@ -119,8 +119,8 @@ impl ScriptedSession {
         self.steering().insert(turn.turn().clone(), Vec::new());
         for (number, step) in script.steps.into_iter().enumerate().skip(from) {
             take(step, number, prompt, turn).await?;
-            let said = self.steering().get_mut(turn.turn()).map(std::mem::take).unwrap_or_default();
-            for text in said {
+            let messages = self.steering().get_mut(turn.turn()).map(std::mem::take).unwrap_or_default();
+            for text in messages {
                 turn.text(format!("You say: {text}\n")).await?;
             }
         }
@@ -163,8 +163,8 @@ impl AgentSession for ScriptedSession {
     }
 
     async fn steer(&self, turn: &TurnId, message: Message) {
-        if let Some(said) = self.steering().get_mut(turn) {
-            said.push(message.text);
+        if let Some(messages) = self.steering().get_mut(turn) {
+            messages.push(message.text);
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) struct ScriptedSummarizer;
 #[async_trait]
 impl Summarizer for ScriptedSummarizer {
     async fn summarize(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
-        match wanted.instructions.as_deref().and_then(|told| told.strip_prefix("script:")) {
+        match wanted.instructions.as_deref().and_then(|text| text.strip_prefix("script:")) {
             Some(steps) => run(steps.parse()?).await,
             None => Ok(what_was_said(&wanted.prompt)),
         }
@@ -39,21 +39,21 @@ async fn run(script: Script) -> Result<String, AgentError> {
 
 /// The user's messages in a plain-text conversation.
 fn what_was_said(prompt: &str) -> String {
-    let conversation = prompt.rsplit_once("<conversation>").map_or(prompt, |(_, told)| told);
+    let conversation = prompt.rsplit_once("<conversation>").map_or(prompt, |(_, rest)| rest);
     let mut lines = conversation.lines();
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     while let Some(line) = lines.next() {
         if line == "User:"
             && let Some(words) = lines.next()
         {
-            said.push(format!("- {}", &words[..words.floor_char_boundary(LINE)]));
+            sentences.push(format!("- {}", &words[..words.floor_char_boundary(LINE)]));
         }
     }
-    if said.is_empty() {
+    if sentences.is_empty() {
         return "The person said nothing.".to_owned();
     }
-    let told = said.len().saturating_sub(LINES);
-    format!("The person said:\n{}", said[told..].join("\n"))
+    let first = sentences.len().saturating_sub(LINES);
+    format!("The person said:\n{}", sentences[first..].join("\n"))
 }
 
 #[cfg(test)]

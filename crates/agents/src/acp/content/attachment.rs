@@ -18,8 +18,8 @@ pub(super) fn plain(attachment: &Attachment) -> acp::ContentBlock {
 }
 
 /// An attachment as a client sent it.
-pub(super) fn said(said: &Value, able: &acp::PromptCapabilities) -> acp::ContentBlock {
-    match serde_json::from_value::<MessageAttachment>(said.clone()) {
+pub(super) fn block(attachment: &Value, able: &acp::PromptCapabilities) -> acp::ContentBlock {
+    match serde_json::from_value::<MessageAttachment>(attachment.clone()) {
         Ok(MessageAttachment::Resource(resource)) => link(resource),
         Ok(MessageAttachment::EmbeddedResource(embedded)) => carried(&embedded, able),
         Ok(MessageAttachment::Simple(simple)) => match simple.model_representation {
@@ -29,7 +29,7 @@ pub(super) fn said(said: &Value, able: &acp::PromptCapabilities) -> acp::Content
         Ok(MessageAttachment::Annotations(annotations)) => words(&annotations.label, Some(&annotations.resource)),
         Ok(MessageAttachment::Chat(chat)) => words(&chat.label, Some(&chat.resource)),
         Ok(MessageAttachment::Unknown(_)) | Err(_) => {
-            let text = |name: &str| said.get(name).and_then(Value::as_str);
+            let text = |name: &str| attachment.get(name).and_then(Value::as_str);
             words(text("label").unwrap_or("an attachment of an unknown kind"), text("uri").or(text("resource")))
         }
     }

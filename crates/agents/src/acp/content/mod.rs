@@ -19,7 +19,7 @@ pub(crate) fn blocks(message: &Message, able: &acp::PromptCapabilities) -> Vec<a
     }
     // A dialect's attachments hold more than core models of them, and include those as well.
     match message.extra.as_ref().and_then(|extra| extra.get("attachments")).and_then(Value::as_array) {
-        Some(attachments) => blocks.extend(attachments.iter().map(|said| attachment::said(said, able))),
+        Some(attachments) => blocks.extend(attachments.iter().map(|value| attachment::block(value, able))),
         None => blocks.extend(message.attachments.iter().map(attachment::plain)),
     }
     if blocks.is_empty() {

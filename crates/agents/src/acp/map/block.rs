@@ -58,16 +58,16 @@ pub(super) fn decoded(data: &str) -> Option<Vec<u8>> {
     BASE64.decode(data).ok()
 }
 
-fn bytes(data: &str, said: Option<String>) -> AgentEvent {
-    let mime_type = mime_type(said, BYTES);
+fn bytes(data: &str, declared_type: Option<String>) -> AgentEvent {
+    let mime_type = mime_type(declared_type, BYTES);
     match decoded(data) {
         Some(bytes) => AgentEvent::PartContent { mime_type, body: PartContent::Bytes(bytes) },
         None => AgentEvent::Notice(format!("The agent sent content ({mime_type}) that cannot be decoded.")),
     }
 }
 
-fn mime_type(said: Option<String>, otherwise: &str) -> String {
-    said.filter(|said| !said.is_empty()).unwrap_or_else(|| otherwise.to_owned())
+fn mime_type(declared_type: Option<String>, otherwise: &str) -> String {
+    declared_type.filter(|declared_type| !declared_type.is_empty()).unwrap_or_else(|| otherwise.to_owned())
 }
 
 fn markdown_link(link: &acp::ResourceLink) -> String {

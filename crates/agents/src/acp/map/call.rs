@@ -16,31 +16,31 @@ const TERMINALS: &str = "terminals";
 const CONTENT: &str = "content";
 
 /// Reads a `tool_call`, a `tool_call_update`, or the call of a permission request. `None` if it names no call.
-pub(super) fn read(mut said: JsonObject) -> Option<ToolUpdate> {
-    let id = take_text(&mut said, "toolCallId")?;
+pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
+    let id = take_text(&mut members, "toolCallId")?;
     let mut update = ToolUpdate::of(ToolCallId::from(id));
-    let kind_said = text(&said, "kind").map(str::to_owned);
-    update.kind = kind_said.as_deref().and_then(kind);
-    update.name = take_text(&mut said, "name").filter(|name| !name.is_empty());
+    let kind_name = text(&members, "kind").map(str::to_owned);
+    update.kind = kind_name.as_deref().and_then(kind);
+    update.name = take_text(&mut members, "name").filter(|name| !name.is_empty());
     if update.name.is_none() {
-        update.name = kind_said.filter(|kind| kind != "other");
+        update.name = kind_name.filter(|kind| kind != "other");
     }
-    update.title = take_text(&mut said, "title").filter(|title| !title.is_empty());
-    update.stage = take_stage(&mut said);
-    update.input = said.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
+    update.title = take_text(&mut members, "title").filter(|title| !title.is_empty());
+    update.stage = take_stage(&mut members);
+    update.input = members.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
 
     // Several agents send an empty list for "nothing yet"; it removes nothing.
-    update.output = take_content(&mut said);
-    let result = said.remove("rawOutput").filter(|result| !is_empty(result));
+    update.output = take_content(&mut members);
+    let result = members.remove("rawOutput").filter(|result| !is_empty(result));
     // A result does not replace shown content: content that an update does not mention stays as it was.
     update.result_text = result.as_ref().filter(|_| update.output.is_none()).and_then(result_text);
     update.structured = result.map(|result| match result {
         Value::Object(result) => result,
         other => [("output".to_owned(), other)].into_iter().collect(),
     });
-    said.retain(|_, value| !is_empty(value));
-    if !said.is_empty() {
-        update.extra = Some([(EXTRA.to_owned(), Value::Object(said))].into_iter().collect());
+    members.retain(|_, value| !is_empty(value));
+    if !members.is_empty() {
+        update.extra = Some([(EXTRA.to_owned(), Value::Object(members))].into_iter().collect());
     }
     Some(update)
 }
@@ -52,8 +52,8 @@ pub(crate) fn terminals(update: &ToolUpdate) -> Vec<String> {
 }
 
 /// Grove's kind for a kind of tool. Other kinds are distinguished by name only.
-pub(super) fn kind(said: &str) -> Option<ToolKind> {
-    Some(match said {
+pub(super) fn kind(name: &str) -> Option<ToolKind> {
+    Some(match name {
         "read" => ToolKind::Read,
         "edit" => ToolKind::Edit,
         "delete" => ToolKind::Delete,
@@ -68,15 +68,15 @@ pub(super) fn kind(said: &str) -> Option<ToolKind> {
 }
 
 /// The call's stage; an unknown word leaves it unchanged.
-fn take_stage(said: &mut JsonObject) -> Option<ToolStage> {
-    let stage = match text(said, "status")? {
+fn take_stage(members: &mut JsonObject) -> Option<ToolStage> {
+    let stage = match text(members, "status")? {
         "pending" => ToolStage::Pending,
         "in_progress" => ToolStage::Running,
         "completed" => ToolStage::Completed,
         "failed" => ToolStage::Failed,
         _ => return None,
     };
-    said.remove("status");
+    members.remove("status");
     Some(stage)
 }
 
@@ -90,16 +90,16 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Takes the content that blocks show. The rest of each block stays under its name; terminals are listed beside them.
-fn take_content(said: &mut JsonObject) -> Option<AccumulatedOutput> {
-    let blocks = match said.remove("content")? {
+fn take_content(members: &mut JsonObject) -> Option<AccumulatedOutput> {
+    let blocks = match members.remove("content")? {
         Value::Array(blocks) => blocks,
         other => {
-            said.insert(CONTENT.to_owned(), other);
+            members.insert(CONTENT.to_owned(), other);
             return None;
         }
     };
     let (mut texts, mut pieces, mut terminals, mut rest) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let takes_terminals = !said.contains_key(TERMINALS);
+    let takes_terminals = !members.contains_key(TERMINALS);
     for mut block in blocks {
         match take_shown(&mut block) {
             Some(ContentItem::Text(text)) => texts.push(text),
@@ -114,7 +114,7 @@ fn take_content(said: &mut JsonObject) -> Option<AccumulatedOutput> {
     }
     for (name, values) in [(TERMINALS, terminals), (CONTENT, rest)] {
         if !values.is_empty() {
-            said.insert(name.to_owned(), Value::Array(values));
+            members.insert(name.to_owned(), Value::Array(values));
         }
     }
     let gave = AccumulatedOutput { text: texts.join("\n"), pieces };

@@ -11,15 +11,15 @@ use crate::agent::*;
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
 
-fn said(said: Value) -> Result<UpdateContent, UpdateError> {
-    update(json!({"sessionId": "s", "update": said})).map(|update| {
+fn content_of(update_json: Value) -> Result<UpdateContent, UpdateError> {
+    update(json!({"sessionId": "s", "update": update_json})).map(|update| {
         assert_eq!(*update.session.0, *"s");
-        update.said
+        update.content
     })
 }
 
 fn events(update: Value) -> Vec<AgentEvent> {
-    match said(update.clone()) {
+    match content_of(update.clone()) {
         Ok(UpdateContent::Events(events)) => events,
         other => panic!("{update} is {other:?}"),
     }
@@ -36,9 +36,9 @@ fn chunk(content: Value) -> Vec<AgentEvent> {
 }
 
 fn call(members: Value) -> ToolUpdate {
-    let mut said = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
-    said.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    match event(said) {
+    let mut update_json = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
+    update_json.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    match event(update_json) {
         AgentEvent::Tool(update) => *update,
         other => panic!("{other:?}"),
     }
@@ -64,9 +64,9 @@ fn notice(update: Value) -> String {
 #[test]
 fn words_are_told_as_they_came() {
     let text = json!({"type": "text", "text": " a\n"});
-    assert!(matches!(&chunk(text.clone())[..], [AgentEvent::Text(said)] if said == " a\n"));
+    assert!(matches!(&chunk(text.clone())[..], [AgentEvent::Text(chunk_text)] if chunk_text == " a\n"));
     let thought = event(json!({"sessionUpdate": "agent_thought_chunk", "content": text}));
-    assert!(matches!(thought, AgentEvent::Reasoning(said) if said == " a\n"));
+    assert!(matches!(thought, AgentEvent::Reasoning(chunk_text) if chunk_text == " a\n"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_call_tells_only_what_was_said() {
 #[test]
 fn a_call_without_its_id_is_refused() {
     for id in [json!(null), json!(1)] {
-        let refused = said(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "t"}));
+        let refused = content_of(json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "t"}));
         assert!(matches!(refused, Err(UpdateError::Malformed { .. })), "{refused:?}");
     }
 }
@@ -168,10 +168,10 @@ fn a_kind_of_tool_names_the_tool_where_nothing_else_does() {
         ("fetch", ToolKind::Fetch),
         ("switch_mode", ToolKind::SwitchMode),
     ];
-    for (said, kind) in kinds {
-        let update = call(json!({"kind": said}));
-        assert_eq!((update.kind, update.name.as_deref()), (Some(kind), Some(said)));
-        assert_eq!(extra(&update), json!({"kind": said}), "as it was said");
+    for (name, kind) in kinds {
+        let update = call(json!({"kind": name}));
+        assert_eq!((update.kind, update.name.as_deref()), (Some(kind), Some(name)));
+        assert_eq!(extra(&update), json!({"kind": name}), "as it was said");
     }
     let update = call(json!({"kind": "other"}));
     assert_eq!((update.kind, update.name.as_deref()), (None, None));
@@ -188,8 +188,8 @@ fn every_status_is_a_stage() {
         ("completed", ToolStage::Completed),
         ("failed", ToolStage::Failed),
     ];
-    for (said, stage) in stages {
-        let update = call(json!({"status": said}));
+    for (name, stage) in stages {
+        let update = call(json!({"status": name}));
         assert_eq!((update.stage, update.extra.is_none()), (Some(stage), true));
     }
     let update = call(json!({"status": "paused"}));
@@ -273,11 +273,11 @@ fn what_is_not_modelled_is_kept_as_it_came() {
     }));
     assert_eq!(update.output, gave("a"));
     let noted = json!({"type": "content", "content": {"type": "text", "_meta": {"x": 1}}});
-    let kept = json!({
+    let expected = json!({
         "locations": [{"path": "/a", "line": 3}], "_meta": {"tool": "Bash"}, "timestamp": 7, "title": 5,
         "content": [link, noted, "odd"],
     });
-    assert_eq!(extra(&update), kept);
+    assert_eq!(extra(&update), expected);
 }
 
 // Plans, commands and the rest.
@@ -315,7 +315,7 @@ fn a_plan_that_is_no_list_is_shown_all_the_same() {
     let AgentEvent::PartContent { mime_type, body: PartContent::Text(text) } = event else { panic!() };
     assert_eq!((mime_type.as_str(), text.as_str()), ("text/markdown", "# a"));
     assert!(notice(update(json!({"type": "file", "planId": "p", "uri": "file:///p.md"}))).contains("file:///p.md"));
-    let unknown = said(update(json!({"type": "graph"}))).unwrap_err();
+    let unknown = content_of(update(json!({"type": "graph"}))).unwrap_err();
     assert_eq!(unknown, UpdateError::Unknown { kind: "plan_update/graph".to_owned() });
 }
 
@@ -338,11 +338,11 @@ fn commands_are_told_without_their_slash() {
 
 #[test]
 fn modes_and_options_are_left_to_the_settings() {
-    let mode = said(json!({"sessionUpdate": "current_mode_update", "currentModeId": "https://x/#plan"})).unwrap();
+    let mode = content_of(json!({"sessionUpdate": "current_mode_update", "currentModeId": "https://x/#plan"})).unwrap();
     assert!(matches!(mode, UpdateContent::Mode(mode) if *mode.0 == *"https://x/#plan"));
     let option = json!({"id": "o", "name": "O", "type": "boolean", "currentValue": true});
     let odd = json!({"id": "p", "name": "P", "type": "slider", "currentValue": 3});
-    let options = said(json!({"sessionUpdate": "config_option_update", "configOptions": [option, odd]})).unwrap();
+    let options = content_of(json!({"sessionUpdate": "config_option_update", "configOptions": [option, odd]})).unwrap();
     assert!(matches!(options, UpdateContent::Options(options) if options.len() == 1));
     let params = r#"{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"m"}}"#;
     assert!(read_update(params).unwrap().is_empty());
@@ -373,7 +373,7 @@ fn usage_is_window_and_cost_as_they_were_said() {
         panic!()
     };
     assert_eq!(usage.cost, None);
-    assert!(said(json!({"sessionUpdate": "usage_update", "used": -1})).is_err());
+    assert!(content_of(json!({"sessionUpdate": "usage_update", "used": -1})).is_err());
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn a_compaction_is_noticed_where_a_person_has_something_of_it() {
 
 #[test]
 fn an_unknown_kind_of_update_is_named() {
-    let unknown = said(json!({"sessionUpdate": "_vendor/x", "a": 1})).unwrap_err();
+    let unknown = content_of(json!({"sessionUpdate": "_vendor/x", "a": 1})).unwrap_err();
     assert_eq!(unknown, UpdateError::Unknown { kind: "_vendor/x".to_owned() });
     assert!(unknown.to_string().contains("_vendor/x"));
 }
@@ -425,7 +425,7 @@ fn a_malformed_update_says_what_is_wrong() {
         (json!({}), "sessionUpdate"),
         (json!([]), "update"),
     ] {
-        let error = said(update.clone()).unwrap_err();
+        let error = content_of(update.clone()).unwrap_err();
         assert!(matches!(error, UpdateError::Malformed { .. }), "{update}: {error:?}");
         assert!(error.to_string().contains(why), "{update}: {error}");
     }

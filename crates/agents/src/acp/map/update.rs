@@ -12,7 +12,7 @@ use crate::agent::*;
 #[derive(Debug)]
 pub(crate) struct ParsedUpdate {
     pub(crate) session: acp::SessionId,
-    pub(crate) said: UpdateContent,
+    pub(crate) content: UpdateContent,
 }
 
 /// The content of an update.
@@ -52,7 +52,7 @@ pub enum UpdateError {
 /// ```
 pub fn read_update(params: &str) -> Result<Vec<AgentEvent>, UpdateError> {
     let params = serde_json::from_str(params).map_err(|error| UpdateError::NotJson(error.to_string()))?;
-    match update(params)?.said {
+    match update(params)?.content {
         UpdateContent::Events(events) => Ok(events),
         UpdateContent::Mode(_) | UpdateContent::Options(_) => Ok(Vec::new()),
     }
@@ -61,44 +61,44 @@ pub fn read_update(params: &str) -> Result<Vec<AgentEvent>, UpdateError> {
 /// Reads the params of a `session/update`.
 pub(crate) fn update(mut params: Value) -> Result<ParsedUpdate, UpdateError> {
     let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
-    let Some(Value::Object(mut said)) = params.get_mut("update").map(Value::take) else {
+    let Some(Value::Object(mut members)) = params.get_mut("update").map(Value::take) else {
         return Err(malformed("", "it has no member \"update\" that is an object"));
     };
-    let kind = match said.remove("sessionUpdate") {
+    let kind = match members.remove("sessionUpdate") {
         Some(Value::String(kind)) => kind,
         _ => return Err(malformed("", "it has no member \"sessionUpdate\" that is a text")),
     };
     let session = session.ok_or_else(|| malformed(&kind, "it has no member \"sessionId\" that is a text"))?;
-    Ok(ParsedUpdate { session, said: read(&kind, said)? })
+    Ok(ParsedUpdate { session, content: read(&kind, members)? })
 }
 
-fn read(kind: &str, said: JsonObject) -> Result<UpdateContent, UpdateError> {
+fn read(kind: &str, members: JsonObject) -> Result<UpdateContent, UpdateError> {
     let events = match kind {
-        "agent_message_chunk" => block::events(chunk(kind, said)?, AgentEvent::Text),
-        "agent_thought_chunk" => block::events(chunk(kind, said)?, AgentEvent::Reasoning),
+        "agent_message_chunk" => block::events(chunk(kind, members)?, AgentEvent::Text),
+        "agent_thought_chunk" => block::events(chunk(kind, members)?, AgentEvent::Reasoning),
         // The host has the user's message; these come when an old conversation is replayed.
         "user_message_chunk" => Vec::new(),
         "tool_call" | "tool_call_update" => {
-            let call = call::read(said).ok_or_else(|| malformed(kind, call::NO_ID))?;
+            let call = call::read(members).ok_or_else(|| malformed(kind, call::NO_ID))?;
             vec![AgentEvent::Tool(Box::new(call))]
         }
-        "plan" => vec![AgentEvent::Plan(plan(kind, &said)?)],
-        "plan_update" => vec![plan_update(kind, said)?],
+        "plan" => vec![AgentEvent::Plan(plan(kind, &members)?)],
+        "plan_update" => vec![plan_update(kind, members)?],
         "plan_removed" => vec![AgentEvent::Plan(Vec::new())],
-        "available_commands_update" => vec![AgentEvent::Commands(commands(kind, &said)?)],
+        "available_commands_update" => vec![AgentEvent::Commands(commands(kind, &members)?)],
         "session_info_update" => {
-            text(&said, "title").map(|title| AgentEvent::Title(title.to_owned())).into_iter().collect()
+            text(&members, "title").map(|title| AgentEvent::Title(title.to_owned())).into_iter().collect()
         }
-        "usage_update" => vec![AgentEvent::Usage(usage(kind, &said)?)],
-        "notice" => vec![AgentEvent::Notice(notice(kind, &said)?)],
-        "compaction_update" => compaction(typed(kind, said)?).into_iter().collect(),
+        "usage_update" => vec![AgentEvent::Usage(usage(kind, &members)?)],
+        "notice" => vec![AgentEvent::Notice(notice(kind, &members)?)],
+        "compaction_update" => compaction(typed(kind, members)?).into_iter().collect(),
         // The pieces of a summary are for the agent. A separate update says that there is one.
         "compaction_summary_chunk" => Vec::new(),
         "current_mode_update" => {
-            return Ok(UpdateContent::Mode(typed::<acp::CurrentModeUpdate>(kind, said)?.current_mode_id));
+            return Ok(UpdateContent::Mode(typed::<acp::CurrentModeUpdate>(kind, members)?.current_mode_id));
         }
         "config_option_update" => {
-            return Ok(UpdateContent::Options(typed::<acp::ConfigOptionUpdate>(kind, said)?.config_options));
+            return Ok(UpdateContent::Options(typed::<acp::ConfigOptionUpdate>(kind, members)?.config_options));
         }
         _ => return Err(UpdateError::Unknown { kind: kind.to_owned() }),
     };
@@ -109,21 +109,21 @@ fn malformed(kind: &str, why: impl ToString) -> UpdateError {
     UpdateError::Malformed { kind: kind.to_owned(), why: why.to_string() }
 }
 
-fn typed<T: DeserializeOwned>(kind: &str, said: JsonObject) -> Result<T, UpdateError> {
-    serde_json::from_value(Value::Object(said)).map_err(|error| malformed(kind, error))
+fn typed<T: DeserializeOwned>(kind: &str, members: JsonObject) -> Result<T, UpdateError> {
+    serde_json::from_value(Value::Object(members)).map_err(|error| malformed(kind, error))
 }
 
-fn chunk(kind: &str, said: JsonObject) -> Result<acp::ContentBlock, UpdateError> {
-    typed::<acp::ContentChunk>(kind, said).map(|chunk| chunk.content)
+fn chunk(kind: &str, members: JsonObject) -> Result<acp::ContentBlock, UpdateError> {
+    typed::<acp::ContentChunk>(kind, members).map(|chunk| chunk.content)
 }
 
-fn list<'a>(kind: &str, said: &'a JsonObject, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
-    let list = said.get(name).and_then(Value::as_array);
+fn list<'a>(kind: &str, members: &'a JsonObject, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
+    let list = members.get(name).and_then(Value::as_array);
     list.ok_or_else(|| malformed(kind, format!("it has no list {name:?}")))
 }
 
 /// The steps of a plan. A step whose priority or status has a new name is shown rather than left out.
-fn plan(kind: &str, said: &JsonObject) -> Result<Vec<PlanEntry>, UpdateError> {
+fn plan(kind: &str, members: &JsonObject) -> Result<Vec<PlanEntry>, UpdateError> {
     let entry = |entry: &Value| {
         let entry = entry.as_object()?;
         let priority = match text(entry, "priority") {
@@ -138,16 +138,17 @@ fn plan(kind: &str, said: &JsonObject) -> Result<Vec<PlanEntry>, UpdateError> {
         };
         Some(PlanEntry { content: text(entry, "content")?.to_owned(), priority, status })
     };
-    Ok(list(kind, said, "entries")?.iter().filter_map(entry).collect())
+    Ok(list(kind, members, "entries")?.iter().filter_map(entry).collect())
 }
 
-fn plan_update(kind: &str, mut said: JsonObject) -> Result<AgentEvent, UpdateError> {
-    let Some(Value::Object(said)) = said.remove("plan") else {
+fn plan_update(kind: &str, mut members: JsonObject) -> Result<AgentEvent, UpdateError> {
+    let Some(Value::Object(plan_members)) = members.remove("plan") else {
         return Err(malformed(kind, "it has no member \"plan\" that is an object"));
     };
-    let needed = |name: &str| text(&said, name).ok_or_else(|| malformed(kind, format!("its plan has no {name:?}")));
+    let needed =
+        |name: &str| text(&plan_members, name).ok_or_else(|| malformed(kind, format!("its plan has no {name:?}")));
     match needed("type")? {
-        "items" => plan(kind, &said).map(AgentEvent::Plan),
+        "items" => plan(kind, &plan_members).map(AgentEvent::Plan),
         "markdown" => {
             let body = PartContent::Text(needed("content")?.to_owned());
             Ok(AgentEvent::PartContent { mime_type: "text/markdown".to_owned(), body })
@@ -157,7 +158,7 @@ fn plan_update(kind: &str, mut said: JsonObject) -> Result<AgentEvent, UpdateErr
     }
 }
 
-fn commands(kind: &str, said: &JsonObject) -> Result<Vec<AgentCommand>, UpdateError> {
+fn commands(kind: &str, members: &JsonObject) -> Result<Vec<AgentCommand>, UpdateError> {
     let command = |command: &Value| {
         let command = command.as_object()?;
         let name = text(command, "name").map(|name| name.strip_prefix('/').unwrap_or(name))?;
@@ -168,13 +169,13 @@ fn commands(kind: &str, said: &JsonObject) -> Result<Vec<AgentCommand>, UpdateEr
             hint: hint.map(str::to_owned),
         })
     };
-    Ok(list(kind, said, "availableCommands")?.iter().filter_map(command).collect())
+    Ok(list(kind, members, "availableCommands")?.iter().filter_map(command).collect())
 }
 
-fn usage(kind: &str, said: &JsonObject) -> Result<Usage, UpdateError> {
-    let number = |name: &str| said.get(name).and_then(Value::as_u64);
+fn usage(kind: &str, members: &JsonObject) -> Result<Usage, UpdateError> {
+    let number = |name: &str| members.get(name).and_then(Value::as_u64);
     let context = number("used").zip(number("size")).map(|(used, size)| ContextUsage { used, size });
-    let cost = said.get("cost").and_then(Value::as_object).and_then(|cost| {
+    let cost = members.get("cost").and_then(Value::as_object).and_then(|cost| {
         let Value::Number(amount) = cost.get("amount")? else { return None };
         Some(Cost { amount: amount.clone(), currency: text(cost, "currency")?.to_owned() })
     });
@@ -184,21 +185,21 @@ fn usage(kind: &str, said: &JsonObject) -> Result<Usage, UpdateError> {
     Ok(Usage { context, cost, ..Usage::default() })
 }
 
-fn notice(kind: &str, said: &JsonObject) -> Result<String, UpdateError> {
-    let title = text(said, "title").ok_or_else(|| malformed(kind, "it has no \"title\""))?;
-    let severity = match text(said, "severity") {
+fn notice(kind: &str, members: &JsonObject) -> Result<String, UpdateError> {
+    let title = text(members, "title").ok_or_else(|| malformed(kind, "it has no \"title\""))?;
+    let severity = match text(members, "severity") {
         Some("warning") => "Warning: ",
         Some("error") => "Error: ",
         _ => "",
     };
-    Ok(match text(said, "description") {
+    Ok(match text(members, "description") {
         Some(description) => format!("{severity}{title}\n{description}"),
         None => format!("{severity}{title}"),
     })
 }
 
 fn compaction(update: acp::CompactionUpdate) -> Option<AgentEvent> {
-    let said = match update.status {
+    let text = match update.status {
         acp::CompactionStatus::InProgress => "The agent is summarizing the conversation to free context.".to_owned(),
         acp::CompactionStatus::Completed => match block::words(update.summary.value().into_iter().flatten()) {
             Some(summary) => format!("The agent has summarized the conversation to free context:\n{summary}"),
@@ -211,5 +212,5 @@ fn compaction(update: acp::CompactionUpdate) -> Option<AgentEvent> {
         // A compaction without a result needs no notice.
         _ => return None,
     };
-    Some(AgentEvent::Notice(said))
+    Some(AgentEvent::Notice(text))
 }

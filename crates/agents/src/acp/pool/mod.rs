@@ -78,8 +78,8 @@ impl ProcessPool {
 
     /// Ends the agents of an earlier host and removes their folders, except for these chats, whose turns go on.
     pub async fn sweep(&self, keep: &[(SessionId, ChatId)]) {
-        let kept = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
-        sweep::sweep(&self.options.folder, kept, self.options.shim_limits.grace).await;
+        let folders_to_keep = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
+        sweep::sweep(&self.options.folder, folders_to_keep, self.options.shim_limits.grace).await;
     }
 
     /// The number of running agent processes.

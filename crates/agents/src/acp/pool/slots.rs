@@ -106,8 +106,8 @@ impl ProcessSlots {
 impl SlotTable {
     /// Asks as many idle processes to stop as there are waiting callers, the longest idle first.
     fn make_room(&mut self) {
-        let asked = self.taken.values().filter(|taken| taken.is_asked_to_stop).count();
-        for _ in asked..self.waiting {
+        let stopping_count = self.taken.values().filter(|taken| taken.is_asked_to_stop).count();
+        for _ in stopping_count..self.waiting {
             let idle = self.taken.values_mut().filter(|taken| !taken.is_asked_to_stop && taken.idle.is_some());
             let Some(longest) = idle.min_by_key(|taken| taken.idle) else { return };
             longest.is_asked_to_stop = true;

@@ -17,12 +17,12 @@ const AT_ONCE: usize = 16;
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Ends every shim in the folders below this one and removes the folders, except for those in `kept`.
-pub(super) async fn sweep(folder: &Path, kept: HashSet<PathBuf>, grace: Duration) {
+pub(super) async fn sweep(folder: &Path, folders_to_keep: HashSet<PathBuf>, grace: Duration) {
     let Ok(found) = fs::read_dir(folder) else { return };
     let mut ending = JoinSet::new();
     for path in found.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
         let ours = path.file_name().and_then(|name| name.to_str()).is_some_and(is_shim_name);
-        if !ours || kept.contains(&path) {
+        if !ours || folders_to_keep.contains(&path) {
             continue;
         }
         if ending.len() >= AT_ONCE {

@@ -89,9 +89,9 @@ impl AgentServices {
     pub(crate) async fn plan_write(&self, request: acp::WriteTextFileRequest) -> Result<PlannedWrite, ErrorObject> {
         let path = absolute(&request.path)?.to_owned();
         let (target, existing) = self.target(&path).await?;
-        let (directories, asked, real) = (self.directories.clone(), path.clone(), target.clone());
+        let (directories, requested_path, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let protected = protected::reason(&directories, &asked, &real)?;
+            let protected = protected::reason(&directories, &requested_path, &real)?;
             // The person who is asked sees the change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
             let before = before.and_then(|_| fs::read_to_string(&real).ok());

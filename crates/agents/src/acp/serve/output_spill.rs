@@ -11,23 +11,23 @@ const CHUNKS: usize = 16;
 /// The store of a command's output, beside the part that its terminal keeps.
 #[derive(Clone, Debug)]
 pub(super) struct OutputSpill {
-    asked: mpsc::Sender<oneshot::Sender<Option<String>>>,
+    questions: mpsc::Sender<oneshot::Sender<Option<String>>>,
 }
 
 impl OutputSpill {
     /// Starts storing the chunks of the channel, until the screen is dropped and the channel is empty.
     pub(super) fn begin(writer: Box<dyn SpillWriter>) -> (Self, mpsc::Sender<Vec<u8>>) {
         let (shown, chunks) = mpsc::channel(CHUNKS);
-        let (asked, questions) = mpsc::channel(1);
+        let (sender, questions) = mpsc::channel(1);
         tokio::spawn(keep(writer, chunks, questions));
-        (Self { asked }, shown)
+        (Self { questions: sender }, shown)
     }
 
     /// The notice that replaces the output shown before this call, if that is too large.
     pub(super) async fn notice(&self) -> Option<String> {
-        let (answer, told) = oneshot::channel();
-        self.asked.send(answer).await.ok()?;
-        told.await.ok()?
+        let (answer, notice) = oneshot::channel();
+        self.questions.send(answer).await.ok()?;
+        notice.await.ok()?
     }
 }
 
@@ -37,13 +37,13 @@ async fn keep(
     mut questions: mpsc::Receiver<oneshot::Sender<Option<String>>>,
 ) {
     let mut lines = CrLfFilter::default();
-    let (mut comes, mut asked) = (true, true);
-    while comes || asked {
+    let (mut comes, mut is_open) = (true, true);
+    while comes || is_open {
         tokio::select! {
             chunk = chunks.recv(), if comes => comes = take(&mut *writer, &mut lines, chunk).await,
-            question = questions.recv(), if asked => {
+            question = questions.recv(), if is_open => {
                 let Some(answer) = question else {
-                    asked = false;
+                    is_open = false;
                     continue;
                 };
                 // Output from before the question belongs to the answer; output that comes meanwhile does not delay it.

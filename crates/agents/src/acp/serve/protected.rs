@@ -27,8 +27,8 @@ const CONFIGURATION: [&str; 15] = [
 ];
 
 /// The reason why a file is protected, in words that follow its path.
-pub(super) fn reason(roots: &[PathBuf], asked: &Path, real: &Path) -> Option<&'static str> {
-    [asked, real].into_iter().find_map(|path| named(below_root(roots, path))).or_else(|| {
+pub(super) fn reason(roots: &[PathBuf], requested_path: &Path, real: &Path) -> Option<&'static str> {
+    [requested_path, real].into_iter().find_map(|path| named(below_root(roots, path))).or_else(|| {
         let top = root(roots, real);
         let folders =
             real.ancestors().skip(1).take_while(|folder| top.as_ref().is_none_or(|top| folder.starts_with(top)));

@@ -33,8 +33,8 @@ impl AgentServices {
         let output_bytes = request.output_byte_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let wanted = TerminalRequest { program, output_bytes, size: TerminalSize::default() };
         let (terminal, screen) = self.terminals.create(&wanted).map_err(failed)?;
-        let (kept, shown) = OutputSpill::begin(self.spills.begin());
-        self.output_spills().insert(terminal.id().to_owned(), kept);
+        let (output_spill, shown) = OutputSpill::begin(self.spills.begin());
+        self.output_spills().insert(terminal.id().to_owned(), output_spill);
         self.remember(terminal.clone());
         // The task ends with the terminal, which ends with the services.
         tokio::spawn(screen.with_listener(shown).run());

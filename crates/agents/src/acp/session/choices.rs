@@ -12,7 +12,7 @@ use crate::agent::AgentEvent;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choices {
     settings: AgentSettings,
-    said: ReportedSettings,
+    reported_settings: ReportedSettings,
 }
 
 /// The agent's messages about its settings, from which they can be rebuilt.
@@ -32,19 +32,22 @@ pub(super) struct ReportedSettings {
 impl Choices {
     /// Reads the settings from the answer that opened the conversation.
     pub(super) fn of(opened: Value) -> Self {
-        Self { settings: AgentSettings::of(&opened), said: ReportedSettings { opened, ..ReportedSettings::default() } }
+        Self {
+            settings: AgentSettings::of(&opened),
+            reported_settings: ReportedSettings { opened, ..ReportedSettings::default() },
+        }
     }
 
     /// Rebuilds the settings as they were when this was stored.
-    pub(super) fn again(said: ReportedSettings) -> Self {
-        let mut choices = Self::of(said.opened);
-        if let Some(options) = said.options {
+    pub(super) fn again(reported_settings: ReportedSettings) -> Self {
+        let mut choices = Self::of(reported_settings.opened);
+        if let Some(options) = reported_settings.options {
             choices.take_options(options);
         }
-        if let Some(mode) = said.mode {
+        if let Some(mode) = reported_settings.mode {
             choices.take_mode(mode);
         }
-        if let Some(model) = said.model {
+        if let Some(model) = reported_settings.model {
             choices.made(&SettingRequest::Model(model));
         }
         choices
@@ -54,19 +57,19 @@ impl Choices {
         &self.settings
     }
 
-    pub(super) fn said(&self) -> &ReportedSettings {
-        &self.said
+    pub(super) fn reported_settings(&self) -> &ReportedSettings {
+        &self.reported_settings
     }
 
     pub(super) fn take_options(&mut self, options: Vec<acp::SessionConfigOption>) -> bool {
         let differs = self.settings.take_options(&options);
-        self.said.options = Some(options);
+        self.reported_settings.options = Some(options);
         differs
     }
 
     pub(super) fn take_mode(&mut self, mode: acp::SessionModeId) -> bool {
         let differs = self.settings.take_mode(&mode);
-        self.said.mode = Some(mode);
+        self.reported_settings.mode = Some(mode);
         differs
     }
 
@@ -74,8 +77,8 @@ impl Choices {
     pub(super) fn made(&mut self, change: &SettingRequest) {
         self.settings.made(change);
         match change {
-            SettingRequest::Mode(request) => self.said.mode = Some(request.mode_id.clone()),
-            SettingRequest::Model(model) => self.said.model = Some(model.clone()),
+            SettingRequest::Mode(request) => self.reported_settings.mode = Some(request.mode_id.clone()),
+            SettingRequest::Model(model) => self.reported_settings.model = Some(model.clone()),
             // An agent that has options reports them all in its answer.
             SettingRequest::Option(_) => {}
         }

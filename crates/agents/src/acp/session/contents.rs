@@ -151,11 +151,11 @@ mod tests {
         None
     }
 
-    fn update(said: Value) -> ToolUpdate {
-        let mut update = said;
+    fn update(members: Value) -> ToolUpdate {
+        let mut update = members;
         update["sessionUpdate"] = json!("tool_call_update");
         update["toolCallId"] = json!("c");
-        match map::update(json!({"sessionId": "s", "update": update})).unwrap().said {
+        match map::update(json!({"sessionId": "s", "update": update})).unwrap().content {
             UpdateContent::Events(mut events) => match events.pop() {
                 Some(AgentEvent::Tool(update)) => *update,
                 other => panic!("{other:?}"),

@@ -26,9 +26,9 @@ pub(super) fn describe_exit(end: &AgentEnd) -> String {
 /// Appends the last lines of stderr.
 pub(super) async fn with_stderr_tail(how: String, folder: &Path) -> String {
     let folder = folder.to_owned();
-    let said = tokio::task::spawn_blocking(move || stderr_tail(&folder, BYTES).unwrap_or_default()).await;
-    let said = said.unwrap_or_default();
-    let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let stderr = tokio::task::spawn_blocking(move || stderr_tail(&folder, BYTES).unwrap_or_default()).await;
+    let stderr = stderr.unwrap_or_default();
+    let lines: Vec<&str> = stderr.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES)..] {
         [] => how,
         last => format!("{how}. Its stderr ends with:\n{}", last.join("\n")),

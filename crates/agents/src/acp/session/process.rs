@@ -220,8 +220,8 @@ impl AgentProcess {
         let conversation = &mut self.state().conversation;
         let before = std::mem::replace(conversation, ConversationState::Open(session.clone()));
         match before {
-            ConversationState::Opening(told) => {
-                told.into_iter().filter(|(whose, _)| *whose == session).flat_map(|(_, events)| events).collect()
+            ConversationState::Opening(commands) => {
+                commands.into_iter().filter(|(whose, _)| *whose == session).flat_map(|(_, events)| events).collect()
             }
             ConversationState::Open(_) => Vec::new(),
         }
@@ -229,11 +229,11 @@ impl AgentProcess {
 
     /// Keeps the commands of a conversation that may turn out to be ours.
     pub(super) fn keep_commands(&self, session: acp::SessionId, events: Vec<AgentEvent>) {
-        if let ConversationState::Opening(told) = &mut self.state().conversation {
+        if let ConversationState::Opening(commands) = &mut self.state().conversation {
             // The last ones hold.
-            told.retain(|(whose, _)| *whose != session);
-            if told.len() < COMMANDS {
-                told.push((session, events));
+            commands.retain(|(whose, _)| *whose != session);
+            if commands.len() < COMMANDS {
+                commands.push((session, events));
             }
         }
     }

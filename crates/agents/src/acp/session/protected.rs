@@ -26,14 +26,14 @@ pub(super) struct ApprovedWrite {
 /// an earlier host asked.
 pub(super) async fn ask(
     planned: &PlannedWrite,
-    asked: Option<(TurnHandle, RequestId)>,
+    turn_request: Option<(TurnHandle, RequestId)>,
     waited: Option<PendingAnswer>,
     patience: Duration,
 ) -> Result<ApprovedWrite, ErrorObject> {
     let path = planned.path.display();
     let reason = planned.protected.as_ref().map_or("is protected", |protected| protected.reason);
     let refused = |why: &str| ErrorObject::invalid_params(format!("{path} was not written: it {reason}, and {why}"));
-    let Some((turn, request)) = asked else { return Err(refused("nobody can be asked while no turn runs")) };
+    let Some((turn, request)) = turn_request else { return Err(refused("nobody can be asked while no turn runs")) };
     let call = ToolCallId::from(format!("write/{request}"));
     let sink = turn.sink.clone();
     let answer = match waited {

@@ -238,7 +238,7 @@ impl ProcessReader {
 
     fn update(&mut self, params: Option<&RawValue>, decoded: &mut DecodedFrame) {
         let params = serde_json::from_str(params.map_or("null", RawValue::get)).unwrap_or_default();
-        let ParsedUpdate { session, said } = match map::update(params) {
+        let ParsedUpdate { session, content } = match map::update(params) {
             Ok(update) => update,
             Err(error) => {
                 tracing::debug!(frame = decoded.frame, %error, "skipped an update of an agent");
@@ -253,14 +253,14 @@ impl ProcessReader {
         if ours.is_none() {
             // The host knows the earlier conversation, and the answer that opened it contains the settings. Commands
             // are news.
-            if let UpdateContent::Events(events) = said
+            if let UpdateContent::Events(events) = content
                 && events.iter().all(|event| matches!(event, AgentEvent::Commands(_)))
             {
                 self.process.keep_commands(session, events);
             }
             return;
         }
-        match said {
+        match content {
             UpdateContent::Events(mut events) => {
                 for event in &mut events {
                     if let AgentEvent::Tool(update) = event {
@@ -364,8 +364,8 @@ impl ProcessReader {
         self.tasks.abort_all();
         self.process.services.release_terminals().await;
         if cut_off {
-            let said = self.process.with_frames(|frames| frames.handled());
-            timeout(FAREWELL, settled.wait_for(|settled| *settled >= said)).await.map(drop).ok();
+            let handled = self.process.with_frames(|frames| frames.handled());
+            timeout(FAREWELL, settled.wait_for(|settled| *settled >= handled)).await.map(drop).ok();
         }
         self.process.agent_connection.shim().acknowledge(number).await.ok();
     }

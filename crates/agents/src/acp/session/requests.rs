@@ -56,7 +56,7 @@ impl ProcessReader {
             return self.refuse(&id, error).await;
         }
         // Nothing slow happens here: the next line would wait for it.
-        let begun = match method.as_ref() {
+        let result = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, decoded),
             unserved if self.chat.service_policy == ServicePolicy::Nothing => {
                 Err(ErrorObject::unknown_method(unserved))
@@ -85,7 +85,7 @@ impl ProcessReader {
             }),
             unknown => Err(ErrorObject::unknown_method(unknown)),
         };
-        if let Err(error) = begun {
+        if let Err(error) = result {
             self.refuse(&id, error).await;
         }
     }
@@ -150,14 +150,14 @@ impl ProcessReader {
         let patience = self.chat.pool.options().patience;
         self.answer(id, decoded, CallEffect::Once, async move {
             let planned = services.plan_write(request).await?;
-            let asked = planned.protected.is_some().then_some(turn.zip(question));
-            let asked = match asked {
+            let turn_request = planned.protected.is_some().then_some(turn.zip(question));
+            let approval = match turn_request {
                 None => None,
-                Some(asked) => Some(protected::ask(&planned, asked, waited, patience).await?),
+                Some(turn_request) => Some(protected::ask(&planned, turn_request, waited, patience).await?),
             };
             let written = services.write(planned).await;
-            if let Some(asked) = asked {
-                asked.done(written.as_ref().err()).await;
+            if let Some(approval) = approval {
+                approval.done(written.as_ref().err()).await;
             }
             json(&written?)
         });
@@ -176,11 +176,11 @@ impl ProcessReader {
     }
 
     fn elicitation(&mut self, id: &Id, params: &str, decoded: &mut DecodedFrame) -> Result<(), ErrorObject> {
-        let asked: Value = parse(params)?;
-        if let Some(session) = asked.get("sessionId").and_then(Value::as_str) {
+        let elicitation: Value = parse(params)?;
+        if let Some(session) = elicitation.get("sessionId").and_then(Value::as_str) {
             self.check(&acp::SessionId::new(session))?;
         }
-        let nobody_answers = ready(json(&elicit::response(&asked, None)));
+        let nobody_answers = ready(json(&elicit::response(&elicitation, None)));
         let Some(turn) = self.process.turn() else {
             self.answer(id, decoded, CallEffect::None, nobody_answers);
             return Ok(());
@@ -193,7 +193,7 @@ impl ProcessReader {
             };
             waited
         } else {
-            let request = Box::new(elicit::request(&asked, name).map_err(ErrorObject::invalid_params)?);
+            let request = Box::new(elicit::request(&elicitation, name).map_err(ErrorObject::invalid_params)?);
             let (answer, response) = oneshot::channel();
             decoded.events.push(AgentEvent::InputNeeded { request, answer });
             response
@@ -201,7 +201,7 @@ impl ProcessReader {
         let patience = self.chat.pool.options().patience;
         self.answer(id, decoded, CallEffect::None, async move {
             let response = answered(response, turn, patience).await;
-            json(&elicit::response(&asked, response.as_ref()))
+            json(&elicit::response(&elicitation, response.as_ref()))
         });
         Ok(())
     }

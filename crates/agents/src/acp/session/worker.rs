@@ -167,7 +167,7 @@ impl SessionWorker {
         self.abort_forks();
         let (mut cancelled, mut closing) = (self.shared.cancelled.subscribe(), self.closing.clone());
         let id = turn.turn().clone();
-        let begun = {
+        let outcome = {
             let given_up = async {
                 tokio::select! {
                     () = reply.closed() => {}
@@ -178,10 +178,10 @@ impl SessionWorker {
             tokio::select! {
                 biased;
                 () = given_up => None,
-                begun = self.begin(&turn, &prompt) => Some(begun),
+                outcome = self.begin(&turn, &prompt) => Some(outcome),
             }
         };
-        match begun {
+        match outcome {
             Some(Ok(retold)) => self.send(prompt, retold, turn, reply).await,
             Some(Err(error)) => {
                 self.drop_unopened().await;
@@ -201,8 +201,8 @@ impl SessionWorker {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
                 // Losing an empty conversation is no loss.
                 if std::mem::take(&mut self.lost_conversation) && story.is_some() {
-                    let told = "The agent could not resume its own session: the conversation was retold to it.";
-                    self.report(Some(turn), vec![AgentEvent::Notice(told.to_owned())]).await;
+                    let notice = "The agent could not resume its own session: the conversation was retold to it.";
+                    self.report(Some(turn), vec![AgentEvent::Notice(notice.to_owned())]).await;
                 }
                 Ok(story.map(|story| content::recap(&story)))
             }
@@ -271,13 +271,13 @@ impl SessionWorker {
         if self.was_cancelled(&id) {
             return process.finish(Err(AgentError::TurnOver));
         }
-        let (number, said) =
-            (process.with_frames(|frames| frames.process()), process.with_choices(|c| c.said().clone()));
+        let (number, reported_settings) =
+            (process.with_frames(|frames| frames.process()), process.with_choices(|c| c.reported_settings().clone()));
         let request = acp::PromptRequest::new(session.clone(), blocks);
         let folder = self.chat.folder();
         let session_record = |line| {
             let turn = PromptRecord { turn: id.clone(), frame, line, ended: None };
-            SessionRecord { process: number, session, capabilities, said, turn }.write(folder)
+            SessionRecord { process: number, session, capabilities, said: reported_settings, turn }.write(folder)
         };
         match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
             Ok(()) => self.context_retention = ContextRetention::Retained,
