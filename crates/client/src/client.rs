@@ -97,9 +97,9 @@ impl<D: Dialect> Client<D> {
     /// Subscribes to a resource. If it is already subscribed, nothing is sent, and this is another handle of it.
     pub async fn subscribe(&self, resource: &str) -> Result<Subscription<D>, RequestError> {
         let guard = self.shared.hold(resource).await?;
-        let mut seen = guard.resource.watch();
-        seen.mark_unchanged();
-        Ok(Subscription { seen, guard, client: self.clone() })
+        let mut version = guard.resource.watch();
+        version.mark_unchanged();
+        Ok(Subscription { version, guard, client: self.clone() })
     }
 
     /// Dispatches an action. Subscribers see its effect at once; it is reverted if the host rejects it.
@@ -137,7 +137,7 @@ impl<D: Dialect> Client<D> {
 
     /// The session list.
     pub fn sessions(&self) -> SessionListHandle<D> {
-        SessionListHandle { client: self.clone(), seen: self.shared.list_version.subscribe() }
+        SessionListHandle { client: self.clone(), version: self.shared.list_version.subscribe() }
     }
 
     /// The host's notifications from now on that are neither actions nor about the session list.
@@ -188,7 +188,7 @@ impl IntoFuture for DispatchHandle {
 /// A subscribed resource. Its state is kept up to date while this, or a clone of it, exists.
 pub struct Subscription<D: Dialect> {
     guard: SubscriptionGuard<D>,
-    seen: watch::Receiver<u64>,
+    version: watch::Receiver<u64>,
     client: Client<D>,
 }
 
@@ -226,13 +226,13 @@ impl<D: Dialect> Subscription<D> {
 
     /// Waits for a change since the last call. Several changes may be reported as one.
     pub async fn changed(&mut self) -> Result<(), ClientClosed> {
-        changed(&mut self.seen, &self.client).await
+        changed(&mut self.version, &self.client).await
     }
 
     /// Waits until `look` finds something in the optimistic state.
     pub async fn until<T>(&mut self, mut look: impl FnMut(&D::ResourceState) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
-            self.seen.mark_unchanged();
+            self.version.mark_unchanged();
             if let Some(found) = self.read(&mut look) {
                 return Ok(found);
             }
@@ -256,7 +256,7 @@ impl<D: Dialect> Subscription<D> {
 
 impl<D: Dialect> Clone for Subscription<D> {
     fn clone(&self) -> Self {
-        Self { guard: self.guard.clone(), seen: self.seen.clone(), client: self.client.clone() }
+        Self { guard: self.guard.clone(), version: self.version.clone(), client: self.client.clone() }
     }
 }
 
@@ -269,7 +269,7 @@ impl<D: Dialect> std::fmt::Debug for Subscription<D> {
 /// The session list of a host: fetched once, updated by notifications, fetched again after each reconnect.
 pub struct SessionListHandle<D: Dialect> {
     client: Client<D>,
-    seen: watch::Receiver<u64>,
+    version: watch::Receiver<u64>,
 }
 
 impl<D: Dialect> SessionListHandle<D> {
@@ -280,13 +280,13 @@ impl<D: Dialect> SessionListHandle<D> {
 
     /// Waits for a change since the last call.
     pub async fn changed(&mut self) -> Result<(), ClientClosed> {
-        changed(&mut self.seen, &self.client).await
+        changed(&mut self.version, &self.client).await
     }
 
     /// Waits until `look` finds something in the list.
     pub async fn until<T>(&mut self, mut look: impl FnMut(&SessionList<D>) -> Option<T>) -> Result<T, ClientClosed> {
         loop {
-            self.seen.mark_unchanged();
+            self.version.mark_unchanged();
             if let Some(found) = self.read(&mut look) {
                 return Ok(found);
             }
@@ -307,12 +307,12 @@ impl<D: Dialect> std::fmt::Debug for SessionListHandle<D> {
 }
 
 /// Waits for a change, or for the client's end.
-async fn changed<D: Dialect>(seen: &mut watch::Receiver<u64>, client: &Client<D>) -> Result<(), ClientClosed> {
+async fn changed<D: Dialect>(version: &mut watch::Receiver<u64>, client: &Client<D>) -> Result<(), ClientClosed> {
     let mut status = client.status();
     tokio::select! {
         biased;
         // The sender lives as long as the client.
-        _ = seen.changed() => Ok(()),
+        _ = version.changed() => Ok(()),
         closed = status.wait_for(ConnectionStatus::is_closed) => match closed.as_deref() {
             Ok(ConnectionStatus::ClientClosed(why)) => Err(why.clone()),
             Ok(_) | Err(_) => Err(ClientClosed::LocalClose),

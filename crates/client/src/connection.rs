@@ -124,7 +124,7 @@ enum CallResponse {
 impl<D: Dialect> ConnectionReader<'_, D> {
     async fn run(mut self, mut stream: MessageStream) -> ConnectionEnd {
         let silence = self.shared.limits.silence;
-        let mut heard = Instant::now();
+        let mut last_message_at = Instant::now();
         let mut sweep = ticks(self.shared.limits.answer / 4);
         loop {
             let step = tokio::select! {
@@ -134,8 +134,8 @@ impl<D: Dialect> ConnectionReader<'_, D> {
                     self.open(tracked);
                     Ok(())
                 }
-                message = timeout_at(heard + silence, stream.next()) => {
-                    heard = Instant::now();
+                message = timeout_at(last_message_at + silence, stream.next()) => {
+                    last_message_at = Instant::now();
                     match message {
                         Ok(message) => self.received(message),
                         Err(_) => Err(ConnectionEnd::Lost(format!("the host was silent for {silence:?}"))),

@@ -184,7 +184,7 @@ mod tests {
         let index = any::<prop::sample::Index>;
         prop_oneof![
             4 => act().prop_map(ReconcileStep::Dispatch),
-            3 => (index(), prop::option::of(act())).prop_map(|(which, said)| ReconcileStep::Echo(which, said)),
+            3 => (index(), prop::option::of(act())).prop_map(|(which, echo)| ReconcileStep::Echo(which, echo)),
             2 => index().prop_map(ReconcileStep::Reject),
             4 => act().prop_map(ReconcileStep::Foreign),
             1 => act().prop_map(ReconcileStep::Old),
@@ -209,9 +209,9 @@ mod tests {
                         row.dispatched(sent, act.clone());
                         pending.push((sent, act));
                     }
-                    ReconcileStep::Echo(which, said) if !pending.is_empty() => {
+                    ReconcileStep::Echo(which, echo) if !pending.is_empty() => {
                         let (client_seq, act) = pending.remove(which.index(pending.len()));
-                        let act = said.unwrap_or(act);
+                        let act = echo.unwrap_or(act);
                         seq += 1;
                         prop_assert_eq!(row.take(seq, Some(client_seq), &act), ApplyOutcome::Changed);
                         AppendModel::reduce(&mut confirmed, &act);

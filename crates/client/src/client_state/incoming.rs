@@ -38,26 +38,26 @@ impl<D: Dialect> ClientState<D> {
             let params = dialect.initialize(client, &resources);
             return sender.track(method::INITIALIZE, &params, CallPurpose::Initialize { resources: resources.clone() });
         }
-        let params = dialect.reconnect(client, table.seen, &resources);
+        let params = dialect.reconnect(client, table.last_seen_seq, &resources);
         sender.track(method::RECONNECT, &params, CallPurpose::Reconnect { resources: resources.clone() })
     }
 
     pub(crate) fn initialized(
         self: &Arc<Self>,
         initialized: InitializeResponse<D>,
-        asked: &[String],
+        requested_uris: &[String],
         sender: &ConnectionSender,
     ) {
         let InitializeResponse { server, server_seq, snapshots } = initialized;
         self.table().server = Some(server);
-        self.install(snapshots, Some(server_seq), asked, sender);
-        self.attach(sender, asked, Vec::new());
+        self.install(snapshots, Some(server_seq), requested_uris, sender);
+        self.attach(sender, requested_uris, Vec::new());
     }
 
     pub(crate) fn reconnected(
         self: &Arc<Self>,
         reconnected: ReconnectResponse<D>,
-        asked: &[String],
+        requested_uris: &[String],
         sender: &ConnectionSender,
     ) {
         match reconnected {
@@ -70,11 +70,11 @@ impl<D: Dialect> ClientState<D> {
                     }
                 }
                 drop(table);
-                self.attach(sender, asked, asked.to_vec());
+                self.attach(sender, requested_uris, requested_uris.to_vec());
             }
             ReconnectResponse::Snapshots(snapshots) => {
-                self.install(snapshots, None, asked, sender);
-                self.attach(sender, asked, Vec::new());
+                self.install(snapshots, None, requested_uris, sender);
+                self.attach(sender, requested_uris, Vec::new());
             }
         }
     }
@@ -84,15 +84,15 @@ impl<D: Dialect> ClientState<D> {
         &self,
         snapshots: Vec<ResourceSnapshot<D::ResourceState>>,
         server_seq: Option<u64>,
-        asked: &[String],
+        requested_uris: &[String],
         sender: &ConnectionSender,
     ) {
         let mut table = self.table();
-        let mut seen = server_seq;
+        let mut newest_seq = server_seq;
         let mut there = HashSet::new();
         for ResourceSnapshot { resource: uri, state, from_seq } in snapshots {
             let uri = self.dialect.canonical(&uri).to_owned();
-            seen = seen.max(Some(from_seq));
+            newest_seq = newest_seq.max(Some(from_seq));
             match table.slots.get_mut(&uri) {
                 Some(Slot { resource: Some(resource), .. }) => resource.replace(state, from_seq),
                 Some(slot) => slot.resource = Some(Arc::new(Resource::new(state, from_seq))),
@@ -100,24 +100,24 @@ impl<D: Dialect> ClientState<D> {
             }
             there.insert(uri);
         }
-        for uri in asked.iter().filter(|uri| !there.contains(*uri)) {
+        for uri in requested_uris.iter().filter(|uri| !there.contains(*uri)) {
             if let Some(resource) = table.slots.get(uri).and_then(|slot| slot.resource.as_ref()) {
                 resource.go();
             }
         }
         // Not the higher of both: a host that lost its state counts from its own number.
-        table.seen = seen.unwrap_or(table.seen);
+        table.last_seen_seq = newest_seq.unwrap_or(table.last_seen_seq);
     }
 
     /// Marks the client as connected, with all states up to date.
     ///
     /// Actions that are unanswered now were sent on a connection that is gone.
-    fn attach(self: &Arc<Self>, sender: &ConnectionSender, asked: &[String], doubtful: Vec<String>) {
+    fn attach(self: &Arc<Self>, sender: &ConnectionSender, requested_uris: &[String], doubtful: Vec<String>) {
         let mut table = self.table();
         table.slots.values().filter_map(|slot| slot.resource.as_ref()).for_each(|resource| resource.give_up());
         let lost = table.lose(|_| true);
         // Their last handles were dropped meanwhile.
-        for uri in asked.iter().filter(|uri| !table.slots.contains_key(*uri)) {
+        for uri in requested_uris.iter().filter(|uri| !table.slots.contains_key(*uri)) {
             sender.unsubscribe(&self.dialect, uri);
         }
         table.sender = Some(sender.clone());
@@ -151,7 +151,7 @@ impl<D: Dialect> ClientState<D> {
                     None => slot.resource.insert(Arc::new(Resource::new(state, from_seq))).clone(),
                 };
                 slot.holders += waiters.len();
-                table.seen = table.seen.max(from_seq);
+                table.last_seen_seq = table.last_seen_seq.max(from_seq);
                 // Waiters that are gone release the resource in `SubscriptionGuard::drop`, which needs the table.
                 drop(table);
                 for waiter in waiters {
@@ -174,7 +174,7 @@ impl<D: Dialect> ClientState<D> {
         let SequencedAction { server_seq, origin, rejection, content } = envelope;
         let own = origin.as_ref().filter(|origin| origin.client_id == self.client_id).map(|origin| origin.client_seq);
         let mut table = self.table();
-        table.seen = table.seen.max(server_seq);
+        table.last_seen_seq = table.last_seen_seq.max(server_seq);
         let waiting = own.and_then(|own| table.waiting.remove(&own));
         let live = |uri: &str| table.slots.get(uri).and_then(Slot::live).cloned();
         match (rejection, content) {

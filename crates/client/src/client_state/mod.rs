@@ -56,7 +56,7 @@ struct SubscriptionTable<D: Dialect> {
     sender: Option<ConnectionSender>,
     server: Option<D::HostDescription>,
     /// The highest sequence number seen: the subscribed resources are up to date to it.
-    seen: u64,
+    last_seen_seq: u64,
     last_client_seq: u64,
     slots: HashMap<String, Slot<D>>,
     waiting: HashMap<u64, PendingDispatch>,
@@ -143,8 +143,8 @@ impl<D: Dialect> ClientState<D> {
         subscriptions: &[String],
     ) -> Self {
         let listing = dialect.list_resource().filter(|_| list_sessions);
-        let kept = subscriptions.iter().map(String::as_str).chain(listing);
-        let slots = kept.map(|uri| (dialect.canonical(uri).to_owned(), Slot::new(1))).collect();
+        let resources = subscriptions.iter().map(String::as_str).chain(listing);
+        let slots = resources.map(|uri| (dialect.canonical(uri).to_owned(), Slot::new(1))).collect();
         Self {
             client_id,
             limits,
@@ -153,7 +153,7 @@ impl<D: Dialect> ClientState<D> {
             table: Mutex::new(SubscriptionTable {
                 sender: None,
                 server: None,
-                seen: 0,
+                last_seen_seq: 0,
                 last_client_seq: 0,
                 slots,
                 waiting: HashMap::new(),
@@ -171,7 +171,7 @@ impl<D: Dialect> ClientState<D> {
     }
 
     pub(crate) fn seen(&self) -> u64 {
-        self.table().seen
+        self.table().last_seen_seq
     }
 
     pub(crate) fn sender(&self) -> Result<ConnectionSender, NotConnected> {

@@ -106,11 +106,11 @@ impl Dialect for Ahp {
         })
     }
 
-    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize {
+    fn reconnect(&self, client_id: &str, last_seen_seq: u64, resources: &[String]) -> impl Serialize {
         ahp::ReconnectWithWatermark {
             channel: Some(ROOT.to_owned()),
             client_id: client_id.to_owned(),
-            last_seen_server_seq: seen,
+            last_seen_server_seq: last_seen_seq,
             subscriptions: resources.to_vec(),
             ..ahp::ReconnectWithWatermark::default()
         }
@@ -296,15 +296,15 @@ fn belongs(action: &Action, resource: &str) -> bool {
     }
 }
 
-fn assign<T: Clone>(field: &mut T, said: &Option<T>) {
-    if let Some(said) = said {
-        field.clone_from(said);
+fn assign<T: Clone>(field: &mut T, value: &Option<T>) {
+    if let Some(value) = value {
+        field.clone_from(value);
     }
 }
 
-fn set<T: Clone>(field: &mut Option<T>, said: &Option<T>) {
-    if said.is_some() {
-        field.clone_from(said);
+fn set<T: Clone>(field: &mut Option<T>, value: &Option<T>) {
+    if value.is_some() {
+        field.clone_from(value);
     }
 }
 

@@ -56,7 +56,7 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     fn initialized(&self, result: &RawValue) -> serde_json::Result<InitializeResponse<Self>>;
 
     /// Params of `reconnect`.
-    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize;
+    fn reconnect(&self, client_id: &str, last_seen_seq: u64, resources: &[String]) -> impl Serialize;
     fn reconnected(&self, result: &RawValue) -> serde_json::Result<ReconnectResponse<Self>>;
 
     /// Params of `subscribe`.

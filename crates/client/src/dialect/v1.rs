@@ -111,10 +111,10 @@ impl Dialect for V1 {
         })
     }
 
-    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize {
+    fn reconnect(&self, client_id: &str, last_seen_seq: u64, resources: &[String]) -> impl Serialize {
         v1::ReconnectParams {
             client_id: client_id.to_owned(),
-            last_seen_server_seq: seen,
+            last_seen_server_seq: last_seen_seq,
             subscriptions: resources.to_vec(),
         }
     }

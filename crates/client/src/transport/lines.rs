@@ -50,7 +50,7 @@ where
     I: AsyncBufRead + Send + Unpin + 'static,
     F: Future<Output = io::Error> + Send + Unpin + 'static,
 {
-    let reader = LineReader { input, most, ended, greeted: 0, begun: false, over: false };
+    let reader = LineReader { input, most, ended, greeted: 0, has_begun: false, over: false };
     futures_util::stream::unfold(reader, |mut reader| async move {
         if reader.over {
             return None;
@@ -68,7 +68,7 @@ struct LineReader<I, F> {
     ended: F,
     /// The number of lines before the first message.
     greeted: usize,
-    begun: bool,
+    has_begun: bool,
     over: bool,
 }
 
@@ -81,11 +81,11 @@ impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> LineReader<
             let text = String::from_utf8(line).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
             let text = text.trim_end_matches('\r');
             let is_message = text.starts_with(['{', '[']);
-            if text.is_empty() || (!self.begun && !is_message && self.greeted < GREETING) {
+            if text.is_empty() || (!self.has_begun && !is_message && self.greeted < GREETING) {
                 self.greeted += 1;
                 continue;
             }
-            self.begun = true;
+            self.has_begun = true;
             if text.len() <= SMALL {
                 if is_liveness_reply(text) {
                     return Ok(Message::Pong(Bytes::new()));

@@ -22,11 +22,11 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub enum SshError {
     #[error("{program:?} cannot be run ({error}): install the client of OpenSSH")]
     NotRun { program: OsString, error: String },
-    #[error("ssh to {host} ended{}: see that `ssh {host} grove --version` works", said(.status, .complaint))]
+    #[error("ssh to {host} ended{}: see that `ssh {host} grove --version` works", exit_details(.status, .complaint))]
     Ended { host: String, status: Option<String>, complaint: String },
 }
 
-fn said(status: &Option<String>, complaint: &str) -> String {
+fn exit_details(status: &Option<String>, complaint: &str) -> String {
     let status = status.as_deref().map(|status| format!(" ({status})")).unwrap_or_default();
     let complaint = if complaint.is_empty() { String::new() } else { format!(" and said {complaint:?}") };
     status + &complaint
@@ -118,14 +118,14 @@ impl Drop for AbortOnDrop {
 impl StderrTail {
     fn capture(mut errors: ChildStderr) -> Self {
         let newest = Arc::new(Mutex::new(Vec::new()));
-        let kept = newest.clone();
+        let buffer = newest.clone();
         let hearing = tokio::spawn(async move {
             let mut piece = [0; 512];
             while let Ok(length @ 1..) = errors.read(&mut piece).await {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&piece[..length]);
-                let old = kept.len().saturating_sub(STDERR_BYTES);
-                kept.drain(..old);
+                let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+                buffer.extend_from_slice(&piece[..length]);
+                let old = buffer.len().saturating_sub(STDERR_BYTES);
+                buffer.drain(..old);
             }
         });
         let _stop = AbortOnDrop(hearing.abort_handle());
