@@ -34,7 +34,7 @@ pub fn pending_events(session: &Session) -> Vec<SessionEvent> {
 
 fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
     chat.active.iter().flat_map(move |active| {
-        let asked = move |request: &RequestId, about| InputNeeded {
+        let input_needed = move |request: &RequestId, about| InputNeeded {
             request: request.clone(),
             chat: chat.id.clone(),
             turn: active.id.clone(),
@@ -43,16 +43,16 @@ fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
         active.parts().iter().filter_map(move |part| match part {
             Part::ToolCall(call) => match &call.status {
                 ToolCallStatus::PendingConfirmation(pending) => {
-                    Some(asked(&pending.id, InputSubject::ToolConfirmation(call.clone())))
+                    Some(input_needed(&pending.id, InputSubject::ToolConfirmation(call.clone())))
                 }
                 // Such a request has no id of its own. The call's alone might be that of a question as well.
                 ToolCallStatus::PendingResultConfirmation(_) => {
                     let request = RequestId::from(format!("{}/result", call.id));
-                    Some(asked(&request, InputSubject::ToolConfirmation(call.clone())))
+                    Some(input_needed(&request, InputSubject::ToolConfirmation(call.clone())))
                 }
                 ToolCallStatus::Running if call.client.is_some() => {
                     let request = RequestId::from(format!("{}/run", call.id));
-                    Some(asked(&request, InputSubject::ClientExecution(call.clone())))
+                    Some(input_needed(&request, InputSubject::ClientExecution(call.clone())))
                 }
                 ToolCallStatus::Streaming
                 | ToolCallStatus::Ready
@@ -61,7 +61,7 @@ fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
                 | ToolCallStatus::Cancelled(_) => None,
             },
             Part::InputRequest(input) if input.outcome.is_none() => {
-                Some(asked(&input.id, InputSubject::Question(Box::new(input.clone()))))
+                Some(input_needed(&input.id, InputSubject::Question(Box::new(input.clone()))))
             }
             Part::Text(_)
             | Part::Reasoning { .. }

@@ -122,13 +122,13 @@ impl RememberedPermission {
     /// The subject of a request, to be compared exactly, since only the agent knows similar ones. A request without a
     /// subject is not remembered: its permission would allow anything.
     pub fn subject(request: &PermissionRequest) -> Option<&str> {
-        let said = match request.kind {
+        let subject = match request.kind {
             PermissionKind::Shell => request.full_command_text.as_ref(),
             PermissionKind::Write | PermissionKind::Mcp | PermissionKind::Read | PermissionKind::Url => {
                 request.full_command_text.as_ref().or(request.path.as_ref()).or(request.title.as_ref())
             }
         };
-        said.map(String::as_str).filter(|about| !about.is_empty())
+        subject.map(String::as_str).filter(|about| !about.is_empty())
     }
 
     /// True if this answers a request.

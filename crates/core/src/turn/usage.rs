@@ -26,16 +26,16 @@ pub struct Usage {
 
 impl Usage {
     /// The usage after an update: fields that the update lacks stay.
-    pub fn updated(&self, said: Usage) -> Usage {
+    pub fn updated(&self, update: Usage) -> Usage {
         Usage {
-            input_tokens: said.input_tokens.or(self.input_tokens),
-            output_tokens: said.output_tokens.or(self.output_tokens),
-            model: said.model.or_else(|| self.model.clone()),
-            cache_read_tokens: said.cache_read_tokens.or(self.cache_read_tokens),
-            cache_write_tokens: said.cache_write_tokens.or(self.cache_write_tokens),
-            reasoning_tokens: said.reasoning_tokens.or(self.reasoning_tokens),
-            context: said.context.or(self.context),
-            cost: said.cost.or_else(|| self.cost.clone()),
+            input_tokens: update.input_tokens.or(self.input_tokens),
+            output_tokens: update.output_tokens.or(self.output_tokens),
+            model: update.model.or_else(|| self.model.clone()),
+            cache_read_tokens: update.cache_read_tokens.or(self.cache_read_tokens),
+            cache_write_tokens: update.cache_write_tokens.or(self.cache_write_tokens),
+            reasoning_tokens: update.reasoning_tokens.or(self.reasoning_tokens),
+            context: update.context.or(self.context),
+            cost: update.cost.or_else(|| self.cost.clone()),
         }
     }
 }

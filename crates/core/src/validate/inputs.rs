@@ -41,12 +41,12 @@ impl<'a> BatchBuilder<'a> {
         answer: Option<Answer>,
     ) -> Result<(), Rejection> {
         let (turn, input) = self.open_input(chat, &request)?;
-        let Some(asked) = input.questions.iter().find(|known| known.id == question) else {
+        let Some(known_question) = input.questions.iter().find(|known| known.id == question) else {
             return Err(Rejection::UnknownQuestion(question));
         };
         // A draft may be any text on the way to an answer.
         if let Some(Answer::Submitted(value)) = &answer
-            && let Some(why) = asked.answer_error(value)
+            && let Some(why) = known_question.answer_error(value)
         {
             return Err(Rejection::InvalidAnswer { question, why });
         }

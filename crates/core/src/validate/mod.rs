@@ -188,6 +188,7 @@ fn title_by_prompt(session: &Session, batch: &EventBatch) -> Option<SessionTitle
         _ => None,
     })?;
     let first = main.turns.first().filter(|_| !main.has_older_turns).map_or(message, |turn| &turn.message);
-    let said = Some(first).filter(|message| message.origin == MessageOrigin::User);
-    Some(SessionTitle::new(&title_of_prompt(&said?.text)?, TitleSource::Prompt)).filter(|title| !title.is_none())
+    let user_message = Some(first).filter(|message| message.origin == MessageOrigin::User);
+    Some(SessionTitle::new(&title_of_prompt(&user_message?.text)?, TitleSource::Prompt))
+        .filter(|title| !title.is_none())
 }

@@ -191,7 +191,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
 /// Requires that a repeated call has the name that it started with.
 fn require_same_name(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
     match active.tool_call(&call.id) {
-        Some(begun) if !call.is(begun) => {
+        Some(known_call) if !call.is(known_call) => {
             Err(Rejection::ToolCall { call: call.id.clone(), problem: "has changed its name" })
         }
         Some(_) | None => Ok(()),
