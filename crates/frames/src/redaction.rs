@@ -132,16 +132,16 @@ impl Redaction {
         if marked.is_empty() && !is_changed {
             return json.into();
         }
-        let (mut kept, mut from) = (String::new(), 0);
+        let (mut output, mut from) = (String::new(), 0);
         for (start, end) in marked {
             if start >= from {
-                kept.push_str(&text[from..start]);
-                kept.push_str(REDACTED);
+                output.push_str(&text[from..start]);
+                output.push_str(REDACTED);
             }
             from = from.max(end);
         }
-        kept.push_str(&text[from..]);
-        serde_json::Value::String(kept).to_string().into()
+        output.push_str(&text[from..]);
+        serde_json::Value::String(output).to_string().into()
     }
 
     /// The positions of secrets after marks, in order.
