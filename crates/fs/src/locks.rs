@@ -80,12 +80,12 @@ mod tests {
     async fn a_key_is_held_by_one_and_then_by_the_next_who_asked() {
         let locks = Locks::default();
         let first = locks.hold("one:/state/events.jsonl").await;
-        let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();
         for number in 0..3 {
-            let (locks, told) = (locks.clone(), told.clone());
+            let (locks, sender) = (locks.clone(), sender.clone());
             tokio::spawn(async move {
                 let held = locks.hold("one:/state/events.jsonl").await;
-                told.send(number).unwrap();
+                sender.send(number).unwrap();
                 drop(held);
             });
             tokio::task::yield_now().await;

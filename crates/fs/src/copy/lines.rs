@@ -156,8 +156,8 @@ impl LogCopy<'_, '_> {
             CurrentLine::Rest(RestAction::Dropped) => {}
             CurrentLine::Collected(mut line) => {
                 let fate = self.ask(&line, LineExtent::Whole);
-                if let Some(kept) = kept(&line, &fate) {
-                    self.partial_file.push(kept).await?;
+                if let Some(kept_line) = line_to_keep(&line, &fate) {
+                    self.partial_file.push(kept_line).await?;
                     self.partial_file.push(b"\n").await?;
                 }
                 // The buffer is reused for the next line, unless this one was unusually long.
@@ -177,8 +177,8 @@ impl LogCopy<'_, '_> {
             && !line.is_empty()
         {
             let fate = self.ask(&line, LineExtent::Unended);
-            if let Some(kept) = kept(&line, &fate) {
-                self.partial_file.push(kept).await?;
+            if let Some(kept_line) = line_to_keep(&line, &fate) {
+                self.partial_file.push(kept_line).await?;
             }
         }
         self.partial_file.finish().await
@@ -189,7 +189,7 @@ impl LogCopy<'_, '_> {
     }
 }
 
-fn kept<'a>(line: &'a [u8], fate: &'a LineAction) -> Option<&'a [u8]> {
+fn line_to_keep<'a>(line: &'a [u8], fate: &'a LineAction) -> Option<&'a [u8]> {
     match fate {
         LineAction::Keep => Some(line),
         LineAction::Replace(bytes) => Some(bytes),

@@ -185,10 +185,10 @@ impl FolderCopy<'_> {
         boundary: &Boundary,
         copied: &mut CopyReport,
     ) -> Result<Vec<CopyItem>, CopyError> {
-        let mut kept = Vec::with_capacity(items.len());
+        let mut items_to_copy = Vec::with_capacity(items.len());
         for mut item in items {
             if item.path == PLAN_HISTORY {
-                kept.extend(self.history(boundary).await?);
+                items_to_copy.extend(self.history(boundary).await?);
                 continue;
             }
             let mut as_of_now = item.path == DATABASE;
@@ -222,13 +222,13 @@ impl FolderCopy<'_> {
             if as_of_now {
                 copied.as_of_now.push(item.path.clone());
             }
-            kept.push(item);
+            items_to_copy.push(item);
         }
         if let PlanAtTime::Was(text) = &boundary.plan {
             copied.left_out.retain(|path| path != PLAN);
-            kept.insert(0, CopyItem { path: PLAN.to_owned(), copy_method: CopyMethod::Text(text.clone()) });
+            items_to_copy.insert(0, CopyItem { path: PLAN.to_owned(), copy_method: CopyMethod::Text(text.clone()) });
         }
-        Ok(kept)
+        Ok(items_to_copy)
     }
 
     /// The part of the plan's history that a fork at the boundary has, if there is any.

@@ -87,8 +87,8 @@ impl PastePathStream<'_> {
     /// whether to replace it. Returns whether any length changed.
     pub fn pass(&mut self, bytes: &[u8], is_last: bool, is_meant: impl Fn(u64) -> bool, out: &mut Vec<u8>) -> bool {
         self.held.extend_from_slice(bytes);
-        let kept = if is_last { 0 } else { self.moved.longest() };
-        let settled = self.held.len().saturating_sub(kept);
+        let held_back = if is_last { 0 } else { self.moved.longest() };
+        let settled = self.held.len().saturating_sub(held_back);
         let mut resized = false;
         let mut done = 0;
         let mut from = 0;
@@ -205,8 +205,8 @@ mod tests {
                 while !left.is_empty() {
                     let (part, rest) = left.split_at(size.min(left.len()));
                     left = rest;
-                    let meant = |at| is_meant.is_none_or(|wanted| wanted == at);
-                    resized |= passing.pass(part, left.is_empty(), meant, &mut out);
+                    let is_wanted = |at| is_meant.is_none_or(|wanted| wanted == at);
+                    resized |= passing.pass(part, left.is_empty(), is_wanted, &mut out);
                 }
                 assert_eq!(String::from_utf8(out).unwrap().as_bytes(), wanted, "{size}");
                 assert!(resized);

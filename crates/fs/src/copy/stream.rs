@@ -17,7 +17,7 @@ pub(super) struct PartialFile<'a> {
     target: String,
     held: Vec<u8>,
     /// Set once some of it was written.
-    begun: bool,
+    has_begun: bool,
 }
 
 /// Copies a file as it is. A file that is gone is not part of the copy.
@@ -63,7 +63,7 @@ impl<'a> PartialFile<'a> {
             Ok(()) | Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { to, target: target.to_owned(), held: Vec::new(), begun: false })
+        Ok(Self { to, target: target.to_owned(), held: Vec::new(), has_begun: false })
     }
 
     pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
@@ -76,7 +76,7 @@ impl<'a> PartialFile<'a> {
     }
 
     pub(super) async fn finish(mut self) -> Result<(), CopyError> {
-        if !self.begun {
+        if !self.has_begun {
             return Ok(self.to.store.write_file(&self.target, &self.held).await?);
         }
         self.flush(self.held.len()).await?;
@@ -94,7 +94,7 @@ impl<'a> PartialFile<'a> {
             // Callers know the file's name, and not the temporary one.
             appended.map_err(|error| error.at(&self.target))?;
             self.held.drain(..length);
-            self.begun = true;
+            self.has_begun = true;
         }
         Ok(())
     }

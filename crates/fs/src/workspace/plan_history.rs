@@ -158,17 +158,17 @@ impl Workspace<'_> {
             }
             Some(_) | None => {
                 let history = self.history().await?;
-                let mut kept: Vec<String> = parsed(&history).iter().map(PlanVersion::line).collect();
-                kept.extend(lines.split_inclusive('\n').map(str::to_owned));
-                let mut bytes: usize = kept.iter().map(String::len).sum();
+                let mut versions: Vec<String> = parsed(&history).iter().map(PlanVersion::line).collect();
+                versions.extend(lines.split_inclusive('\n').map(str::to_owned));
+                let mut bytes: usize = versions.iter().map(String::len).sum();
                 let mut first = 0;
                 if bytes > LARGEST_HISTORY {
-                    while bytes > LARGEST_HISTORY / 2 && first + 1 < kept.len() {
-                        bytes -= kept[first].len();
+                    while bytes > LARGEST_HISTORY / 2 && first + 1 < versions.len() {
+                        bytes -= versions[first].len();
                         first += 1;
                     }
                 }
-                self.write(PLAN_HISTORY, kept[first..].concat().as_bytes()).await?;
+                self.write(PLAN_HISTORY, versions[first..].concat().as_bytes()).await?;
                 Ok(bytes)
             }
         }
