@@ -149,8 +149,8 @@ impl HostConnector {
             && (name == hosts::LOCAL || hosts::named(self.data_dir(), name)?.is_some())
         {
             if self.is_narrowed && self.host_name() != name {
-                let said = self.host_name();
-                return Err(anyhow!("{wanted:?} is at the host {name}, but --host is {said}: leave out one").into());
+                let host = self.host_name();
+                return Err(anyhow!("{wanted:?} is at the host {name}, but --host is {host}: leave out one").into());
             }
             return Ok((self.at_host(name)?, rest.to_owned()));
         }
@@ -183,8 +183,8 @@ impl HostConnector {
             LAST => last(&rows).into_iter().collect(),
             wanted => without_outdated(matching(&rows, wanted)),
         };
-        let meant = self.without_moved(matching).await?;
-        match meant.as_slice() {
+        let candidates = self.without_moved(matching).await?;
+        match candidates.as_slice() {
             [] => {
                 for (host, why) in away {
                     anstream::eprintln!("{host} is unreachable and was not searched: {}", cut(&why, WHY));
@@ -200,8 +200,8 @@ impl HostConnector {
                 let ids = short(&several.iter().map(|row| id_of(&row.uri)).collect::<Vec<_>>());
                 let names = several.iter().zip(ids).map(|(row, id)| format!("{}/{id}", row.host));
                 let names = names.take(SHOWN).collect::<Vec<_>>().join(", ");
-                let said: String = wanted.chars().take(80).collect();
-                Err(Failure::NotFound(format!("{said:?} matches sessions of several hosts: use one of {names}")))
+                let reference: String = wanted.chars().take(80).collect();
+                Err(Failure::NotFound(format!("{reference:?} matches sessions of several hosts: use one of {names}")))
             }
         }
     }

@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 16 << 20;
 ///
 /// The trust of a folder is written before it takes effect, everything else in the background.
 pub(crate) struct FileMemory {
-    kept: Arc<MemoryFile>,
+    file: Arc<MemoryFile>,
     trust: Arc<dyn FolderTrust>,
 }
 
@@ -45,13 +45,13 @@ impl FileMemory {
             tracing::warn!("cannot read the state of the session list: {error:#}");
             PersistentState::default()
         });
-        let kept = MemoryFile {
+        let file = MemoryFile {
             path,
             remembered: Mutex::new(remembered),
             writing: Mutex::default(),
             due: AtomicBool::new(false),
         };
-        Self { kept: Arc::new(kept), trust }
+        Self { file: Arc::new(file), trust }
     }
 
     /// Returns whether a folder is in the trust list of this host.
@@ -104,10 +104,10 @@ impl MemoryFile {
         if self.due.swap(true, Ordering::AcqRel) {
             return;
         }
-        let kept = self.clone();
+        let file = self.clone();
         let write = move || {
-            kept.due.store(false, Ordering::Release);
-            if let Err(error) = kept.write() {
+            file.due.store(false, Ordering::Release);
+            if let Err(error) = file.write() {
                 tracing::warn!("cannot write the state of the session list: {error:#}");
             }
         };
@@ -120,17 +120,17 @@ impl MemoryFile {
 
 impl StateStore for FileMemory {
     fn recall(&self) -> Result<PersistentState, StateStoreError> {
-        Ok(self.kept.remembered().clone())
+        Ok(self.file.remembered().clone())
     }
 
     fn remember(&self, thing: StateChange) -> Result<(), StateStoreError> {
-        let is_said = matches!(thing, StateChange::Trust { .. });
+        let is_answer = matches!(thing, StateChange::Trust { .. });
         let is_new = match thing {
             StateChange::Trust { provider, folder, answer: Trust::Trusted } if provider.as_str() == THIS_HOST => {
                 self.list(&provider, &folder)?;
                 // Earlier answers about the folder are removed.
-                self.kept.apply(|remembered| {
-                    remembered.trust.get_mut(&provider).map(|said| said.remove(&folder));
+                self.file.apply(|remembered| {
+                    remembered.trust.get_mut(&provider).map(|answers| answers.remove(&folder));
                     Ok(())
                 })?
             }
@@ -140,14 +140,14 @@ impl StateStore for FileMemory {
                 {
                     self.unlist(folder)?;
                 }
-                self.kept.apply(|remembered| remembered.apply(thing))?
+                self.file.apply(|remembered| remembered.apply(thing))?
             }
         };
-        match (is_new, is_said) {
+        match (is_new, is_answer) {
             (false, _) => Ok(()),
-            (true, true) => self.kept.write().map_err(|error| StateStoreError::Failed(error.into())),
+            (true, true) => self.file.write().map_err(|error| StateStoreError::Failed(error.into())),
             (true, false) => {
-                self.kept.write_behind();
+                self.file.write_behind();
                 Ok(())
             }
         }
@@ -156,7 +156,7 @@ impl StateStore for FileMemory {
 
 impl fmt::Debug for FileMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileMemory").field("path", &self.kept.path).finish_non_exhaustive()
+        f.debug_struct("FileMemory").field("path", &self.file.path).finish_non_exhaustive()
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
         FileMemory::open(data_dir, Arc::new(TrustedFolders::of(data_dir)))
     }
 
-    fn said(provider: &str, folder: &str, answer: Trust) -> StateChange {
+    fn trust_change(provider: &str, folder: &str, answer: Trust) -> StateChange {
         StateChange::Trust { provider: ProviderId::new(provider).unwrap(), folder: folder.into(), answer }
     }
 
@@ -190,9 +190,9 @@ mod tests {
     fn trusted_folders_of_this_host_are_in_the_hosts_one_list() {
         let data = tempfile::tempdir().unwrap();
         let memory = open(data.path());
-        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
-        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
-        memory.remember(said("agenthost-box", "file:///w/b", Trust::Trusted)).unwrap();
+        memory.remember(trust_change(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
+        memory.remember(trust_change(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
+        memory.remember(trust_change("agenthost-box", "file:///w/b", Trust::Trusted)).unwrap();
         let listed = TrustedFolders::of(data.path());
         assert!(listed.is_trusted(Path::new("/w/a")) && !listed.is_trusted(Path::new("/w/b")));
         let later = open(data.path());
@@ -209,8 +209,8 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let memory = open(data.path());
         let this = ProviderId::new(THIS_HOST).unwrap();
-        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
-        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
+        memory.remember(trust_change(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
+        memory.remember(trust_change(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
         assert!(!TrustedFolders::of(data.path()).is_trusted(Path::new("/w/a")));
         assert!(!memory.is_listed(&this, &"file:///w/a".into()));
         assert_eq!(open(data.path()).recall().unwrap().trust(&this, &"file:///w/a".into()), Some(Trust::Refused));

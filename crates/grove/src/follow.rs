@@ -378,7 +378,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
             return Ok(());
         }
         self.screen.entered_text(line)?;
-        let Some(asking) = &mut self.asking else { return self.said(line).await };
+        let Some(asking) = &mut self.asking else { return self.send(line).await };
         match asking.reply(line) {
             DialogStep::Next => ask(asking, &mut self.screen)?,
             DialogStep::Details(details) => {
@@ -399,7 +399,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
     }
 
     /// Handles a line that answers nothing: it is a prompt, if the user stays for more than one turn.
-    async fn said(&mut self, line: &str) -> Result<(), Failure> {
+    async fn send(&mut self, line: &str) -> Result<(), Failure> {
         let text = line.trim();
         if text.is_empty() || self.until != FollowUntil::Left {
             return Ok(());

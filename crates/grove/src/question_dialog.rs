@@ -302,11 +302,11 @@ fn hint(question: &ChatInputQuestion) -> String {
     }
 }
 
-fn within(asked: &ChatInputNumberQuestion, value: &Number) -> Result<(), String> {
+fn within(question: &ChatInputNumberQuestion, value: &Number) -> Result<(), String> {
     let value = value.as_f64().unwrap_or_default();
     let of = |bound: &Option<Number>| bound.as_ref().and_then(Number::as_f64);
-    let fits = of(&asked.min).is_none_or(|min| value >= min) && of(&asked.max).is_none_or(|max| value <= max);
-    must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "is wanted")
+    let fits = of(&question.min).is_none_or(|min| value >= min) && of(&question.max).is_none_or(|max| value <= max);
+    must_fit(fits, question.min.as_ref(), question.max.as_ref(), "is wanted")
 }
 
 fn must_fit<T: std::fmt::Display>(fits: bool, min: Option<&T>, max: Option<&T>, what: &str) -> Result<(), String> {
@@ -337,21 +337,21 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
         };
     }
     submitted(match question {
-        ChatInputQuestion::Text(asked) => {
+        ChatInputQuestion::Text(limits) => {
             let length = text.chars().count() as u64;
-            let fits = asked.min.is_none_or(|min| length >= min) && asked.max.is_none_or(|max| length <= max);
-            must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "characters are required")?;
+            let fits = limits.min.is_none_or(|min| length >= min) && limits.max.is_none_or(|max| length <= max);
+            must_fit(fits, limits.min.as_ref(), limits.max.as_ref(), "characters are required")?;
             ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() })
         }
         ChatInputQuestion::Unknown(_) => ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() }),
-        ChatInputQuestion::Number(asked) => {
+        ChatInputQuestion::Number(limits) => {
             let value: Number = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-            within(asked, &value)?;
+            within(limits, &value)?;
             ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
         }
-        ChatInputQuestion::Integer(asked) => {
+        ChatInputQuestion::Integer(limits) => {
             let value = text.parse::<i64>().map_err(|_| format!("{text:?} is not a whole number"))?.into();
-            within(asked, &value)?;
+            within(limits, &value)?;
             ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
         }
         ChatInputQuestion::Boolean(_) => {

@@ -29,10 +29,10 @@ impl TrustedFolders {
     }
 
     /// Writes the list before it takes effect.
-    fn keep(&self, folders: &mut Vec<PathBuf>, kept: Vec<PathBuf>) -> Result<(), String> {
-        let text = serde_json::to_string_pretty(&kept).map_err(|error| error.to_string())?;
+    fn keep(&self, folders: &mut Vec<PathBuf>, new_folders: Vec<PathBuf>) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(&new_folders).map_err(|error| error.to_string())?;
         write_private(&self.path, &text).map_err(|error| format!("{error:#}"))?;
-        *folders = kept;
+        *folders = new_folders;
         Ok(())
     }
 }
@@ -49,19 +49,19 @@ impl FolderTrust for TrustedFolders {
         if folders.iter().any(|trusted| trusted == folder) {
             return Ok(());
         }
-        let mut kept: Vec<PathBuf> =
+        let mut new_folders: Vec<PathBuf> =
             folders.iter().skip((folders.len() + 1).saturating_sub(MAX_FOLDERS)).cloned().collect();
-        kept.push(folder.to_owned());
-        self.keep(&mut folders, kept)
+        new_folders.push(folder.to_owned());
+        self.keep(&mut folders, new_folders)
     }
 
     fn distrust(&self, folder: &Path) -> Result<(), String> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept: Vec<PathBuf> = folders.iter().filter(|trusted| *trusted != folder).cloned().collect();
-        if kept.len() == folders.len() {
+        let new_folders: Vec<PathBuf> = folders.iter().filter(|trusted| *trusted != folder).cloned().collect();
+        if new_folders.len() == folders.len() {
             return Ok(());
         }
-        self.keep(&mut folders, kept)
+        self.keep(&mut folders, new_folders)
     }
 }
 

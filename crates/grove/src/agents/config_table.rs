@@ -88,32 +88,32 @@ pub(crate) fn read(file: &Path, agents: Option<&Value>) -> Result<BTreeMap<Strin
         .iter()
         .map(|(name, table)| {
             check_name(name).map_err(|error| anyhow!("{file}: [agents.{name}]: {error}"))?;
-            let told = one(name, table).map_err(|error| anyhow!("{file}: [agents.{name}] {error}"))?;
-            Ok((name.clone(), told))
+            let config = one(name, table).map_err(|error| anyhow!("{file}: [agents.{name}] {error}"))?;
+            Ok((name.clone(), config))
         })
         .collect()
 }
 
 fn one(name: &str, table: &Value) -> Result<AgentConfig> {
     let table = table.as_table().ok_or_else(|| anyhow!("must be a table"))?;
-    let mut told = AgentConfig::default();
+    let mut config = AgentConfig::default();
     for (key, value) in table {
         match key.as_str() {
-            "command" => told.command = Some(command(value)?),
-            "env" => told.env = variables(value)?,
-            "pass-env" => told.pass_env = passed(value)?,
-            "name" => told.name = Some(text("name", value)?),
-            "description" => told.description = Some(text("description", value)?),
-            "auth" => told.auth = Some(text("auth", value)?),
-            "enabled" => told.enabled = value.as_bool().ok_or_else(|| anyhow!("enabled must be true or false"))?,
+            "command" => config.command = Some(command(value)?),
+            "env" => config.env = variables(value)?,
+            "pass-env" => config.pass_env = passed(value)?,
+            "name" => config.name = Some(text("name", value)?),
+            "description" => config.description = Some(text("description", value)?),
+            "auth" => config.auth = Some(text("auth", value)?),
+            "enabled" => config.enabled = value.as_bool().ok_or_else(|| anyhow!("enabled must be true or false"))?,
             unknown => bail!("has no `{unknown}`; there are: {}", KEYS.join(", ")),
         }
     }
-    if told.command.is_none() && catalog::agent_entry(name).is_none() {
+    if config.command.is_none() && catalog::agent_entry(name).is_none() {
         let known: Vec<&str> = catalog::AGENTS.iter().map(|known| known.id).collect();
         bail!("needs a command = [\"PROGRAM\", \"ARGUMENT\", …], since only these are known: {}", known.join(", "));
     }
-    Ok(told)
+    Ok(config)
 }
 
 fn text(key: &str, value: &Value) -> Result<String> {
@@ -169,7 +169,7 @@ fn passed(value: &Value) -> Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn told(toml: &str) -> Result<BTreeMap<String, AgentConfig>> {
+    fn parse(toml: &str) -> Result<BTreeMap<String, AgentConfig>> {
         let table: toml::Table = toml.parse().unwrap();
         read(Path::new("/etc/grove.toml"), table.get("agents"))
     }
@@ -187,7 +187,7 @@ mod tests {
             [agents.claude]
             enabled = false
         "#;
-        let told = told(toml).unwrap();
+        let agents = parse(toml).unwrap();
         let mine = AgentConfig {
             command: Some(vec!["/opt/mine".into(), "--acp".into()]),
             env: [("KEY".into(), "v".into())].into(),
@@ -197,8 +197,8 @@ mod tests {
             auth: Some("key".into()),
             enabled: true,
         };
-        assert_eq!(told["mine"], mine);
-        assert_eq!(told["claude"], AgentConfig { enabled: false, ..AgentConfig::default() });
+        assert_eq!(agents["mine"], mine);
+        assert_eq!(agents["claude"], AgentConfig { enabled: false, ..AgentConfig::default() });
         assert_eq!(read(Path::new("x"), None).unwrap(), BTreeMap::new());
     }
 
@@ -225,7 +225,7 @@ mod tests {
             ("[agents.scripted]\nenabled = false", &["[agents.scripted]", "choose another"]),
             ("[agents.Mine]\ncommand = ['y']", &["[agents.Mine]", "small letters"]),
         ] {
-            let error = told(toml).unwrap_err().to_string();
+            let error = parse(toml).unwrap_err().to_string();
             assert!(error.starts_with("/etc/grove.toml: "), "{error}");
             for word in words {
                 assert!(error.contains(word), "no {word} in {error}");
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn what_is_logged_of_an_agent_shows_no_values_of_its_environment() {
-        let told = told("[agents.claude]\nenv = { KEY = 'hunter2' }").unwrap();
-        let shown = format!("{told:?}");
+        let agents = parse("[agents.claude]\nenv = { KEY = 'hunter2' }").unwrap();
+        let shown = format!("{agents:?}");
         assert!(shown.contains("KEY") && !shown.contains("hunter2"), "{shown}");
     }
 

@@ -14,9 +14,9 @@ use super::AgentConfig;
 const PRIVATE: u32 = 0o600;
 
 /// Writes the table of a new agent.
-pub(crate) fn add(file: &Path, name: &str, told: &AgentConfig) -> Result<()> {
+pub(crate) fn add(file: &Path, name: &str, config: &AgentConfig) -> Result<()> {
     let mut document = read(file)?;
-    put(&mut document, name, told).with_context(|| file.display().to_string())?;
+    put(&mut document, name, config).with_context(|| file.display().to_string())?;
     write(file, &document)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn remove(file: &Path, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-fn put(document: &mut DocumentMut, name: &str, told: &AgentConfig) -> Result<()> {
+fn put(document: &mut DocumentMut, name: &str, config: &AgentConfig) -> Result<()> {
     let mut none = Table::new();
     // An empty `[agents]` would only be noise.
     none.set_implicit(true);
@@ -39,7 +39,7 @@ fn put(document: &mut DocumentMut, name: &str, told: &AgentConfig) -> Result<()>
     if agents.contains_key(name) {
         bail!("[agents.{name}] exists already: change it there, or `grove agents rm {name}` first");
     }
-    agents.insert(name, Item::Table(table(told)));
+    agents.insert(name, Item::Table(table(config)));
     Ok(())
 }
 
@@ -52,26 +52,26 @@ fn take(document: &mut DocumentMut, name: &str) -> bool {
     removed
 }
 
-fn table(told: &AgentConfig) -> Table {
+fn table(config: &AgentConfig) -> Table {
     let mut table = Table::new();
     let mut text = |key: &str, text: &Option<String>| {
         if let Some(text) = text {
             table.insert(key, value(text));
         }
     };
-    text("name", &told.name);
-    text("description", &told.description);
-    text("auth", &told.auth);
-    if let Some(command) = &told.command {
+    text("name", &config.name);
+    text("description", &config.description);
+    text("auth", &config.auth);
+    if let Some(command) = &config.command {
         table.insert("command", value(command.iter().collect::<Array>()));
     }
-    if !told.env.is_empty() {
-        table.insert("env", value(told.env.iter().collect::<InlineTable>()));
+    if !config.env.is_empty() {
+        table.insert("env", value(config.env.iter().collect::<InlineTable>()));
     }
-    if !told.pass_env.is_empty() {
-        table.insert("pass-env", value(told.pass_env.iter().collect::<Array>()));
+    if !config.pass_env.is_empty() {
+        table.insert("pass-env", value(config.pass_env.iter().collect::<Array>()));
     }
-    if !told.enabled {
+    if !config.enabled {
         table.insert("enabled", value(false));
     }
     table
@@ -150,11 +150,11 @@ pass-env = [\"T\"]
     #[test]
     fn what_is_written_is_read_as_it_was_meant() {
         let mut document = DocumentMut::new();
-        let told = AgentConfig { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
-        put(&mut document, "mine", &told).unwrap();
+        let config = AgentConfig { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
+        put(&mut document, "mine", &config).unwrap();
         let table: toml::Table = document.to_string().parse().unwrap();
         let read = super::super::config_table::read(Path::new("f"), table.get("agents")).unwrap();
-        assert_eq!(read, [("mine".to_owned(), told)].into());
+        assert_eq!(read, [("mine".to_owned(), config)].into());
     }
 
     #[test]

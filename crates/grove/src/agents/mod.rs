@@ -81,10 +81,10 @@ pub(crate) fn offers(
     };
     let known = AGENTS.iter().map(|known| match config_table.get(known.id) {
         None => of_catalog(known, path, environment),
-        Some(told) => of_file(known.id, told, Some(known), path, environment),
+        Some(config) => of_file(known.id, config, Some(known), path, environment),
     });
     let others = config_table.iter().filter(|(name, _)| catalog::agent_entry(name).is_none());
-    let others = others.map(|(name, told)| of_file(name, told, None, path, environment));
+    let others = others.map(|(name, config)| of_file(name, config, None, path, environment));
     std::iter::once(scripted).chain(known).chain(others).collect()
 }
 
@@ -110,13 +110,13 @@ fn of_catalog(known: &AgentEntry, path: &OsStr, environment: &BTreeMap<String, S
 /// Combines an agent's table in the file with its catalog entry.
 fn of_file(
     name: &str,
-    told: &AgentConfig,
+    config: &AgentConfig,
     known: Option<&AgentEntry>,
     path: &OsStr,
     environment: &BTreeMap<String, String>,
 ) -> Offer {
-    let display_name = told.name.clone().or(known.map(|known| known.display_name.to_owned()));
-    let description = told.description.clone().or(known.map(|known| known.description.to_owned()));
+    let display_name = config.name.clone().or(known.map(|known| known.display_name.to_owned()));
+    let description = config.description.clone().or(known.map(|known| known.description.to_owned()));
     let mut offer = Offer {
         id: name.to_owned(),
         display_name: display_name.unwrap_or_else(|| name.to_owned()),
@@ -124,11 +124,11 @@ fn of_file(
         known_from: AgentSource::File,
         state: AgentState::Disabled,
     };
-    if !told.enabled {
+    if !config.enabled {
         return offer;
     }
     let missing = |looked_for: Vec<String>, advice: String| AgentState::Missing { looked_for, advice };
-    let (program, args) = match (&told.command, known) {
+    let (program, args) = match (&config.command, known) {
         (Some(command), _) => {
             let (program, args) = command.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
             match catalog::look_up(program, path) {
@@ -154,8 +154,8 @@ fn of_file(
         }
     };
     let mut env = known.map(|known| known.program(program.clone(), environment).env).unwrap_or_default();
-    env.extend(catalog::passed(&told.pass_env, environment));
-    env.extend(told.env.clone());
+    env.extend(catalog::passed(&config.pass_env, environment));
+    env.extend(config.env.clone());
     let sign_in = known.and_then(|known| known.sign_in(&env)).map(str::to_owned);
     let program = AcpProgram {
         id: name.into(),
@@ -163,11 +163,11 @@ fn of_file(
         description: offer.description.clone(),
         program,
         args,
-        auth: told.auth.clone().or(sign_in),
+        auth: config.auth.clone().or(sign_in),
         env,
     };
     // Another command may not be the one of the package.
-    let package = known.filter(|_| told.command.is_none()).and_then(|known| known.install.package());
+    let package = known.filter(|_| config.command.is_none()).and_then(|known| known.install.package());
     offer.state = AgentState::Installed { program: Box::new(program), package };
     offer
 }
@@ -189,9 +189,9 @@ mod tests {
 
     fn all(toml: &str, folder: &Path, environment: &[(&str, &str)]) -> Vec<Offer> {
         let table: toml::Table = toml.parse().unwrap();
-        let told = config_table::read(Path::new("grove.toml"), table.get("agents")).unwrap();
+        let config_table = config_table::read(Path::new("grove.toml"), table.get("agents")).unwrap();
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        offers(&told, folder.as_os_str(), &environment)
+        offers(&config_table, folder.as_os_str(), &environment)
     }
 
     fn one<'a>(offers: &'a [Offer], name: &str) -> &'a Offer {

@@ -151,10 +151,10 @@ fn settings(session: &SessionState) -> SessionSettings {
 
 /// Warnings for the user before they continue a session.
 fn warnings(session: &SessionState) -> Vec<String> {
-    let told = |key: &str| session.meta.as_ref().and_then(|meta| meta.get(key));
-    let warnings = told("warnings").and_then(Value::as_array).into_iter().flatten();
+    let meta_value = |key: &str| session.meta.as_ref().and_then(|meta| meta.get(key));
+    let warnings = meta_value("warnings").and_then(Value::as_array).into_iter().flatten();
     let warnings = warnings.filter_map(|warning| warning.as_str().map(ToOwned::to_owned));
-    let unsaved = told("unsaved").and_then(Value::as_str);
+    let unsaved = meta_value("unsaved").and_then(Value::as_str);
     let unsaved = unsaved.map(|why| format!("the last messages are not stored yet, and new ones are refused: {why}"));
     warnings.chain(unsaved).collect()
 }
@@ -503,8 +503,8 @@ mod tests {
     fn what_is_not_stored_is_told_with_the_warnings() {
         let session = |meta: Value| SessionState { meta: meta.as_object().cloned(), ..SessionState::default() };
         assert_eq!(warnings(&session(json!({}))), Vec::<String>::new());
-        let told = warnings(&session(json!({"warnings": ["two work here"], "unsaved": "its provider is gone"})));
-        assert_eq!(told[0], "two work here");
-        assert!(told[1].ends_with("new ones are refused: its provider is gone"), "{told:?}");
+        let warnings = warnings(&session(json!({"warnings": ["two work here"], "unsaved": "its provider is gone"})));
+        assert_eq!(warnings[0], "two work here");
+        assert!(warnings[1].ends_with("new ones are refused: its provider is gone"), "{warnings:?}");
     }
 }

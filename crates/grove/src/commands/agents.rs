@@ -102,14 +102,14 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
 
 /// The versions of the installed agents, in the order of the offers.
 async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
-    let asked: Vec<(Option<PathBuf>, Option<&str>)> = offers
+    let programs: Vec<(Option<PathBuf>, Option<&str>)> = offers
         .iter()
         .map(|offer| match &offer.state {
             AgentState::Installed { program, package } => (Some(program.program.clone()), *package),
             AgentState::BuiltIn | AgentState::Missing { .. } | AgentState::Disabled => (None, None),
         })
         .collect();
-    let questions = asked.into_iter().map(|(program, package)| async move {
+    let questions = programs.into_iter().map(|(program, package)| async move {
         match program {
             Some(program) => catalog::version(&program, package).await,
             None => None,
@@ -276,7 +276,7 @@ fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
 fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
     let settings = Settings::load_to_change(common)?;
     check_name(&args.agent)?;
-    let told = AgentConfig {
+    let config = AgentConfig {
         command: Some(command(&args.command)?),
         env: args.env.iter().map(|variable| assignment(variable)).collect::<Result<BTreeMap<_, _>, _>>()?,
         pass_env: args.pass_env.clone(),
@@ -285,7 +285,7 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
         auth: args.auth.clone(),
         enabled: true,
     };
-    file::add(&settings.config_file, &args.agent, &told)?;
+    file::add(&settings.config_file, &args.agent, &config)?;
     let added = Settings::load(common, &ServeArgs::default());
     let added = match added {
         Ok(settings) => settings,
@@ -321,13 +321,13 @@ fn rm(common: &Common, args: &AgentsRmArgs) -> Result<(), Failure> {
 
 fn changed(settings: &Settings, as_json: bool, agent: &str, what: &str) -> Result<(), Failure> {
     let file = &settings.config_file;
-    let told = tell_host(settings)?;
+    let is_host_told = tell_host(settings)?;
     if as_json {
-        return Ok(print_line(json!({ what: agent, "file": file, "hostTold": told }))?);
+        return Ok(print_line(json!({ what: agent, "file": file, "hostTold": is_host_told }))?);
     }
     let from = if what == "added" { "to" } else { "from" };
     print_line(format!("{what} {agent} {from} {}", file.display()))?;
-    if told {
+    if is_host_told {
         anstream::eprintln!("the running host has read the new configuration");
     }
     Ok(())

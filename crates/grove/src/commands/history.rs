@@ -45,17 +45,17 @@ pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
     if !client.offers(method) {
         return Ok(ScanReport::default());
     }
-    let mut told: ScanResult = client.ask(method, &ScanParams { start: true }).await?;
+    let mut scan: ScanResult = client.ask(method, &ScanParams { start: true }).await?;
     let mut bar = ProgressBar::default();
-    while told.running {
-        bar.show(&told)?;
+    while scan.running {
+        bar.show(&scan)?;
         tokio::time::sleep(GLANCE).await;
-        told = client.ask(method, &ScanParams::default()).await?;
+        scan = client.ask(method, &ScanParams::default()).await?;
     }
     bar.clear()?;
-    match told.error {
+    match scan.error {
         Some(error) => Err(anyhow!(error).into()),
-        None => Ok(told.report.unwrap_or_default()),
+        None => Ok(scan.report.unwrap_or_default()),
     }
 }
 
@@ -101,15 +101,15 @@ struct ProgressBar {
 }
 
 impl ProgressBar {
-    fn show(&mut self, told: &ScanResult) -> io::Result<()> {
+    fn show(&mut self, scan: &ScanResult) -> io::Result<()> {
         let mut stderr = io::stderr().lock();
         if !stderr.is_terminal() {
             return Ok(());
         }
         self.is_shown = true;
-        let done = (BAR * told.read).checked_div(told.of).unwrap_or(0).min(BAR);
+        let done = (BAR * scan.read).checked_div(scan.of).unwrap_or(0).min(BAR);
         let (full, left) = ("#".repeat(done), "-".repeat(BAR - done));
-        write!(stderr, "\r[{full}{left}] {} of {} sessions", told.read, told.of)?;
+        write!(stderr, "\r[{full}{left}] {} of {} sessions", scan.read, scan.of)?;
         stderr.flush()
     }
 

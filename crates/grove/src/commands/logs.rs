@@ -33,39 +33,39 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
     let chat = ChatId::from(args.chat.as_deref().unwrap_or(Session::MAIN_CHAT));
     let folder = shim_folder(&data_folder::agents_path(&settings.data_dir.value), &session, &chat);
     let unreadable = || format!("the log in {} cannot be read", folder.display());
-    let (mut said, mut follower) = LogFollower::begin(&folder).with_context(unreadable)?;
-    if said.is_empty() {
+    let (mut output, mut follower) = LogFollower::begin(&folder).with_context(unreadable)?;
+    if output.is_empty() {
         let waits = if args.follow { "; waiting for it" } else { "" };
         anstream::eprintln!("{}{waits}", nothing(&folder, &session));
     }
-    said.drain(..beginning(&said, args.lines));
+    output.drain(..beginning(&output, args.lines));
     if !args.follow {
-        return print(&said).map(drop);
+        return print(&output).map(drop);
     }
     loop {
         // Print only whole lines, so that no character is split. An overlong line is printed in pieces.
-        let whole = match said.iter().rposition(|byte| *byte == b'\n') {
+        let whole = match output.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
-            None if said.len() > PIECE => said.len(),
+            None if output.len() > PIECE => output.len(),
             None => 0,
         };
-        if !print(&said.drain(..whole).collect::<Vec<u8>>())? {
+        if !print(&output.drain(..whole).collect::<Vec<u8>>())? {
             return Ok(());
         }
         if whole == 0 {
             std::thread::sleep(PAUSE);
         }
-        follower.read(&mut said).with_context(unreadable)?;
+        follower.read(&mut output).with_context(unreadable)?;
     }
 }
 
 /// The start of the newest `lines` lines.
-fn beginning(said: &[u8], lines: Option<usize>) -> usize {
+fn beginning(output: &[u8], lines: Option<usize>) -> usize {
     let Some(lines) = lines else { return 0 };
-    let text = said.strip_suffix(b"\n").unwrap_or(said);
+    let text = output.strip_suffix(b"\n").unwrap_or(output);
     let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
     match lines.checked_sub(1) {
-        None => said.len(),
+        None => output.len(),
         Some(before) => ends.map(|(at, _)| at + 1).nth(before).unwrap_or(0),
     }
 }
@@ -80,7 +80,7 @@ fn nothing(folder: &Path, session: &SessionId) -> String {
 
 /// Finds the session. A running host knows all sessions; else only those with a folder are found.
 fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId, Failure> {
-    let asked = command_runtime()?.block_on(async {
+    let answer = command_runtime()?.block_on(async {
         if !matches!(find_host(&settings.data_dir.value).await, Ok(Some(_))) {
             return None;
         }
@@ -89,7 +89,7 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
         let client = connector.ahp(None).await.ok()?;
         Some(find_session(&client, wanted).await)
     });
-    let uri = match asked {
+    let uri = match answer {
         Some(found) => found?,
         None => stores::choose_stored(settings, wanted)?,
     };
@@ -99,11 +99,11 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
 }
 
 /// Prints output of an agent without terminal control sequences. Returns whether stdout is still open.
-fn print(said: &[u8]) -> Result<bool, Failure> {
-    if said.is_empty() {
+fn print(output: &[u8]) -> Result<bool, Failure> {
+    if output.is_empty() {
         return Ok(true);
     }
-    let text = String::from_utf8_lossy(said);
+    let text = String::from_utf8_lossy(output);
     let plain = sanitize(&anstream::adapter::strip_str(&text).to_string());
     let end = if plain.ends_with('\n') { "" } else { "\n" };
     let mut out = io::stdout().lock();
@@ -125,18 +125,18 @@ impl LogFollower {
     fn begin(folder: &Path) -> io::Result<(Vec<u8>, Self)> {
         let [path, older] = stderr_files(folder);
         let mut file = open(&path)?;
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         if let Some(mut older) = open(&older)? {
             // The file may just have been rotated.
             let is_same = file.as_ref().map(|file| is_same(file, &older)).transpose()?.unwrap_or(false);
             if !is_same {
-                read_end(&mut older, &mut said)?;
+                read_end(&mut older, &mut output)?;
             }
         }
         if let Some(file) = &mut file {
-            read_end(file, &mut said)?;
+            read_end(file, &mut output)?;
         }
-        Ok((said, Self { path, file }))
+        Ok((output, Self { path, file }))
     }
 
     /// Appends new output to a buffer, at most one piece.
@@ -198,14 +198,14 @@ mod tests {
     fn a_log_is_followed_over_the_change_of_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let [log, older] = stderr_files(folder.path());
-        let (said, mut follower) = LogFollower::begin(folder.path()).unwrap();
-        assert_eq!(said, b"", "there is none yet");
+        let (output, mut follower) = LogFollower::begin(folder.path()).unwrap();
+        assert_eq!(output, b"", "there is none yet");
         let look = |follower: &mut LogFollower| {
-            let mut said = Vec::new();
+            let mut output = Vec::new();
             for _ in 0..4 {
-                follower.read(&mut said).unwrap();
+                follower.read(&mut output).unwrap();
             }
-            String::from_utf8(said).unwrap()
+            String::from_utf8(output).unwrap()
         };
         fs::write(&log, "one\n").unwrap();
         assert_eq!(look(&mut follower), "one\n");
@@ -216,8 +216,8 @@ mod tests {
         assert_eq!(look(&mut follower), "two\nthree\n");
         fs::write(&log, "four\n").unwrap();
         assert_eq!(look(&mut follower), "four\n");
-        let (said, mut late) = LogFollower::begin(folder.path()).unwrap();
-        assert_eq!(String::from_utf8(said).unwrap(), "one\ntwo\nthree\nfour\n");
+        let (output, mut late) = LogFollower::begin(folder.path()).unwrap();
+        assert_eq!(String::from_utf8(output).unwrap(), "one\ntwo\nthree\nfour\n");
         assert_eq!(look(&mut late), "", "nothing is said twice");
     }
 }

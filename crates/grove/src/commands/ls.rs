@@ -83,11 +83,11 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         listed.searched.extend(elsewhere.map(|session| id_of(&session.resource).to_owned()));
         if args.json {
             let sessions: Vec<Value> = listed.sessions.into_iter().map(SessionLine::json).collect();
-            let mut said = json!({ "sessions": sessions });
+            let mut output = json!({ "sessions": sessions });
             if !away.is_empty() {
-                said["away"] = away.iter().map(Away::json).collect();
+                output["away"] = away.iter().map(Away::json).collect();
             }
-            return Ok(print_line(said)?);
+            return Ok(print_line(output)?);
         }
         show(
             &listed.sessions,
@@ -96,9 +96,9 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             if far.is_empty() { HostColumn::One } else { HostColumn::Several },
         )?;
         for Away { host, error, seen_at } in &away {
-            let seen =
+            let cache_note =
                 seen_at.map_or_else(String::new, |at| format!("; its sessions from {} ago are shown", age(at.0)));
-            anstream::eprintln!("{host} is unreachable ({error}){seen}");
+            anstream::eprintln!("{host} is unreachable ({error}){cache_note}");
         }
         Ok(())
     })

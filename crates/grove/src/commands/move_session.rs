@@ -76,9 +76,9 @@ pub(crate) fn run(common: &Common, args: &MoveArgs) -> Result<(), Failure> {
         let to = target(&connector, &args.to)?;
         let (from, wanted) = connector.at_session_excluding(&args.session.reference, Some(to.host_name())).await?;
         if from.host_name() == to.host_name() {
-            let (said, host) = (&args.session.reference, to.host_name());
+            let (reference, host) = (&args.session.reference, to.host_name());
             return Err(Failure::NotFound(format!(
-                "no other host has a session {said:?} that could be moved to {host}: `grove ls --all` lists them"
+                "no other host has a session {reference:?} that could be moved to {host}: `grove ls --all` lists them"
             )));
         }
         let (from, to) = (MoveHost::open(&from).await?, MoveHost::open(&to).await?);
@@ -208,9 +208,9 @@ async fn copy(
         seal: has.seal.clone(),
         ..BeginParams::default()
     };
-    let begun: Result<BeginResult, Failure> = to.client.ask(Method::Import(import::ImportMethod::Begin), &about).await;
+    let reply: Result<BeginResult, Failure> = to.client.ask(Method::Import(import::ImportMethod::Begin), &about).await;
     let BeginResult { import, .. } =
-        begun.with_context_of(|| format!("{} does not accept it (--agent names another agent)", to.name))?;
+        reply.with_context_of(|| format!("{} does not accept it (--agent names another agent)", to.name))?;
     let copied = put_all(old, to, has, import).await;
     if copied.is_err() {
         // A host that is gone has no import to abort.

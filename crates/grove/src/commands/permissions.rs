@@ -16,10 +16,10 @@ pub(crate) fn run(common: &Common, args: &SessionPermissionsArgs) -> Result<(), 
         let tree = TreeClient::of_session(&connector, &args.session.reference, args.connect.protocol).await?;
         let permissions = tree.permissions(&PermissionsParams { revoke: args.revoke }).await?;
         if args.json {
-            let mut told = serde_json::to_value(&permissions)?;
-            told["session"] = json!(tree.session());
-            told["revoked"] = json!(args.revoke);
-            return Ok(print_line(told)?);
+            let mut output = serde_json::to_value(&permissions)?;
+            output["session"] = json!(tree.session());
+            output["revoked"] = json!(args.revoke);
+            return Ok(print_line(output)?);
         }
         let id = id_of(tree.session());
         if args.revoke {

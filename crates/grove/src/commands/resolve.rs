@@ -154,18 +154,18 @@ fn elsewhere(
     source: Option<TranscriptSource>,
     wanted: &str,
 ) -> Result<Option<SessionLocation>, Failure> {
-    let told = |error: NameError| match error {
+    let failure = |error: NameError| match error {
         NameError::Several { .. } => Failure::NotFound(error.to_string()),
         error => error.into(),
     };
     let stores = connector.stores();
-    let why = match stores.look_up_in_catalog(source, wanted).map_err(told)? {
+    let why = match stores.look_up_in_catalog(source, wanted).map_err(failure)? {
         CatalogLookup::Session(location) => return Ok(Some(*location)),
         CatalogLookup::Unknown => format!("the catalog has no {wanted:?}"),
         CatalogLookup::NoCatalog => "there is no catalog yet (`grove history scan` creates one)".to_owned(),
     };
     anstream::eprintln!("{why}: searching every tool's store");
-    stores.named(source, wanted).map_err(told)
+    stores.named(source, wanted).map_err(failure)
 }
 
 /// Returns whether ids of the host's sessions begin with the text. Then the text is ambiguous.

@@ -319,9 +319,9 @@ fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
 /// Prints the addresses of the host. The token is only shown on a terminal, or on request.
 fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     if args.json {
-        let mut said = serde_json::to_value(endpoint)?;
-        said["page"] = endpoint.page().into();
-        return Ok(print_line(said)?);
+        let mut output = serde_json::to_value(endpoint)?;
+        output["page"] = endpoint.page().into();
+        return Ok(print_line(output)?);
     }
     print_line(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
     print_page_url(endpoint)?;
@@ -343,8 +343,8 @@ fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Resu
 
 /// The idle limit of the host. In the foreground only the flag sets it, no file.
 fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
-    let asked = args.detached || matches!(settings.idle_exit.source, SettingSource::Flag(_));
-    (asked && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
+    let is_requested = args.detached || matches!(settings.idle_exit.source, SettingSource::Flag(_));
+    (is_requested && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
 fn config(settings: &Settings) -> Config {

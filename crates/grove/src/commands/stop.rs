@@ -90,7 +90,7 @@ fn count(number: usize, what: &str) -> String {
 ///
 /// A host that does not answer is stopped anyway, unless turns were to be cancelled.
 fn settle_turns(common: &Common, args: &StopArgs) -> Result<RunningTurns, Failure> {
-    let asked = command_runtime()?.block_on(async {
+    let answer = command_runtime()?.block_on(async {
         let ask = async {
             let connector =
                 HostConnector::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp })?;
@@ -103,7 +103,7 @@ fn settle_turns(common: &Common, args: &StopArgs) -> Result<RunningTurns, Failur
         };
         tokio::time::timeout(ANSWER, ask).await
     });
-    match asked {
+    match answer {
         Ok(Ok(turns)) => Ok(turns),
         _ if !args.turns => Ok(RunningTurns::default()),
         Ok(Err(failure)) => Err(failure),

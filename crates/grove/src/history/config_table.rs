@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn history_is_looked_for_unless_the_file_says_otherwise() {
         assert_eq!(of("").unwrap(), HistoryConfig { enabled: true, keep: false, roots: vec![] });
-        let said = of("[history]\nenabled = false\nkeep = true\nroots = ['/old']").unwrap();
-        assert_eq!(said, HistoryConfig { enabled: false, keep: true, roots: vec!["/old".into()] });
+        let config = of("[history]\nenabled = false\nkeep = true\nroots = ['/old']").unwrap();
+        assert_eq!(config, HistoryConfig { enabled: false, keep: true, roots: vec!["/old".into()] });
     }
 
     #[test]

@@ -123,8 +123,8 @@ impl ForeignStores {
         ask: impl FnOnce(&ForeignStoresInner) -> Result<T, HistoryUnavailable> + Send + 'static,
     ) -> Result<T, HistoryUnavailable> {
         let inner = self.0.clone();
-        let asked = tokio::task::spawn_blocking(move || ask(&inner)).await;
-        asked.unwrap_or_else(|_| Err(HistoryUnavailable("the host is stopping".to_owned())))
+        let answer = tokio::task::spawn_blocking(move || ask(&inner)).await;
+        answer.unwrap_or_else(|_| Err(HistoryUnavailable("the host is stopping".to_owned())))
     }
 }
 
@@ -136,7 +136,7 @@ impl ForeignStoresInner {
 
     fn scan(&self) {
         loop {
-            let begun = Instant::now();
+            let start = Instant::now();
             let keep = BackupStore { folder: self.copies.clone(), now: self.keeps.then(|| SystemClock.now()) };
             let scan = grove_history::catalog::ScanRequest { roots: self.roots.clone(), keep: Some(keep) };
             let result = self.catalog.scan(&scan, &mut |progress: ScanProgress| {
@@ -147,9 +147,9 @@ impl ForeignStoresInner {
             let mut state = self.state();
             match result {
                 Ok(report) => {
-                    let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
                     state.summary.error = None;
-                    state.summary.report = Some(told(report, milliseconds));
+                    state.summary.report = Some(summarize(report, milliseconds));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot scan other tools' sessions");
@@ -164,7 +164,7 @@ impl ForeignStoresInner {
     }
 }
 
-fn told(report: grove_history::catalog::ScanReport, milliseconds: u64) -> ScanReport {
+fn summarize(report: grove_history::catalog::ScanReport, milliseconds: u64) -> ScanReport {
     let mut problems = report.problems;
     if report.omitted_problems > 0 {
         problems.push(format!("and {} more", report.omitted_problems));

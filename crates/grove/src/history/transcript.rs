@@ -166,7 +166,7 @@ fn unreadable(error: HistoryError) -> HistoryOpenError {
 
 /// Collects the newest turns, or those before a given one, while the file is read.
 struct TurnWindow<'a> {
-    asked: &'a HistoryWindow,
+    request: &'a HistoryWindow,
     /// The turns, each with its size.
     turns: VecDeque<(Arc<Turn>, usize)>,
     bytes: usize,
@@ -176,19 +176,19 @@ struct TurnWindow<'a> {
 }
 
 impl<'a> TurnWindow<'a> {
-    fn new(asked: &'a HistoryWindow) -> Self {
-        Self { asked, turns: VecDeque::new(), bytes: 0, has_older: false, is_past: false }
+    fn new(request: &'a HistoryWindow) -> Self {
+        Self { request, turns: VecDeque::new(), bytes: 0, has_older: false, is_past: false }
     }
 
     fn push(&mut self, turn: Turn) {
-        self.is_past |= self.asked.before.as_ref() == Some(&turn.id);
+        self.is_past |= self.request.before.as_ref() == Some(&turn.id);
         if self.is_past {
             return;
         }
         let weight = json_size(&turn);
         self.bytes += weight;
         self.turns.push_back((Arc::new(turn), weight));
-        while self.turns.len() > self.asked.turns || (self.bytes > self.asked.bytes && self.turns.len() > 1) {
+        while self.turns.len() > self.request.turns || (self.bytes > self.request.bytes && self.turns.len() > 1) {
             let Some((_, weight)) = self.turns.pop_front() else { return };
             self.bytes -= weight;
             self.has_older = true;
@@ -196,7 +196,7 @@ impl<'a> TurnWindow<'a> {
     }
 
     fn finish(self) -> Result<(Vec<Arc<Turn>>, bool), HistoryOpenError> {
-        match &self.asked.before {
+        match &self.request.before {
             Some(before) if !self.is_past => Err(HistoryOpenError::NoTurn(before.clone())),
             Some(_) | None => Ok((self.turns.into_iter().map(|(turn, _)| turn).collect(), self.has_older)),
         }
@@ -272,8 +272,8 @@ mod tests {
         core_turn(&foreign, Timestamp(1)).turn
     }
 
-    fn window(asked: &HistoryWindow) -> Result<(Vec<String>, bool), HistoryOpenError> {
-        let mut window = TurnWindow::new(asked);
+    fn window(request: &HistoryWindow) -> Result<(Vec<String>, bool), HistoryOpenError> {
+        let mut window = TurnWindow::new(request);
         for id in ["t1", "t2", "t3", "t4"] {
             window.push(turn(id, &"x".repeat(10_000)));
         }

@@ -70,7 +70,7 @@ fn names() -> String {
 mod tests {
     use super::*;
 
-    fn told(toml: &str) -> Result<BTreeMap<String, HookConfig>> {
+    fn parse(toml: &str) -> Result<BTreeMap<String, HookConfig>> {
         let table: toml::Table = toml.parse().unwrap();
         read(Path::new("/etc/grove.toml"), table.get("hooks"))
     }
@@ -78,11 +78,11 @@ mod tests {
     #[test]
     fn a_table_says_everything_of_a_hook() {
         let all = HookKind::ALL.map(|kind| format!("{:?}", kind.as_str())).join(", ");
-        let hooks = told(&format!("[hooks.guard]\nevents = [{all}]\ncommand = ['guard', '-v']\ntimeout = 5")).unwrap();
+        let hooks = parse(&format!("[hooks.guard]\nevents = [{all}]\ncommand = ['guard', '-v']\ntimeout = 5")).unwrap();
         let command = vec!["guard".to_owned(), "-v".to_owned()];
         let guard = HookConfig { events: HookKind::ALL.to_vec(), command, timeout: Duration::from_secs(5) };
         assert_eq!(hooks["guard"], guard);
-        assert_eq!(told("").unwrap(), BTreeMap::new());
+        assert_eq!(parse("").unwrap(), BTreeMap::new());
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
             (with("timeout = 'long'"), "[hooks.x] timeout must be a number"),
             (with("time = 1"), "[hooks.x] has no `time`"),
         ] {
-            let error = told(&toml).unwrap_err().to_string();
+            let error = parse(&toml).unwrap_err().to_string();
             assert!(error.starts_with("/etc/grove.toml: ") && error.contains(words), "{error}");
         }
     }

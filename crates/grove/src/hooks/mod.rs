@@ -104,45 +104,45 @@ impl HookProcess {
             stdin.flush().await.ok();
         };
         let answer = async {
-            let mut said = Vec::new();
+            let mut output = Vec::new();
             loop {
                 let mut chunk = [0; 16 << 10];
                 match stdout.read(&mut chunk).await {
-                    Ok(0) | Err(_) => return Ok(said),
-                    Ok(read) => said.extend_from_slice(&chunk[..read]),
+                    Ok(0) | Err(_) => return Ok(output),
+                    Ok(read) => output.extend_from_slice(&chunk[..read]),
                 }
-                if said.len() > ANSWER {
+                if output.len() > ANSWER {
                     return Err(HookError(format!("it answered more than {ANSWER} bytes")));
                 }
                 // A complete answer does not need the end of the program.
-                if said.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<HookAnswer>(&said).is_ok() {
-                    return Ok(said);
+                if output.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<HookAnswer>(&output).is_ok() {
+                    return Ok(output);
                 }
             }
         };
         let complaint = async {
-            let mut said = Vec::new();
+            let mut stderr_tail = Vec::new();
             let mut chunk = [0; 4 << 10];
             while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-                said.extend_from_slice(&chunk[..read]);
-                said.drain(..said.len().saturating_sub(COMPLAINT));
+                stderr_tail.extend_from_slice(&chunk[..read]);
+                stderr_tail.drain(..stderr_tail.len().saturating_sub(COMPLAINT));
             }
-            said
+            stderr_tail
         };
         let mut complaint = std::pin::pin!(complaint);
         let mut complained = None;
-        let said = {
+        let output = {
             let mut talk = std::pin::pin!(async { tokio::join!(write, answer).1 });
             loop {
                 tokio::select! {
-                    said = &mut talk => break said?,
+                    output = &mut talk => break output?,
                     text = &mut complaint, if complained.is_none() => complained = Some(text),
                 }
             }
         };
-        if !said.trim_ascii().is_empty() {
+        if !output.trim_ascii().is_empty() {
             let wrong = |error| HookError(format!("its answer is not a valid JSON object: {error}"));
-            return serde_json::from_slice(&said).map_err(wrong);
+            return serde_json::from_slice(&output).map_err(wrong);
         }
         let exit = match self.0.as_mut() {
             Some(process) => process.wait().await,

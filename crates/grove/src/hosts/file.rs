@@ -62,19 +62,19 @@ pub(super) fn read(data_dir: &Path) -> Result<KnownHosts, HostsError> {
 fn usable(path: &Path, name: &str, table: toml::Value) -> Result<KnownHost, HostsError> {
     let place = || (path.to_owned(), name.to_owned());
     check_name(name)?;
-    let kept: HostTable = table.try_into().map_err(|error: toml::de::Error| {
+    let host_table: HostTable = table.try_into().map_err(|error: toml::de::Error| {
         let (path, name) = place();
         HostsError::Table { path, name, why: error.message().to_owned() }
     })?;
-    let address = kept.address.parse().map_err(|error| {
+    let address = host_table.address.parse().map_err(|error| {
         let (path, name) = place();
         HostsError::Address { path, name, error }
     })?;
-    let pin = kept.pin.map(|pin| pin.parse()).transpose().map_err(|error| {
+    let pin = host_table.pin.map(|pin| pin.parse()).transpose().map_err(|error| {
         let (path, name) = place();
         HostsError::Pin { path, name, error }
     })?;
-    Ok(KnownHost { name: name.to_owned(), address, access: Credentials { token: kept.token, pin, ssh: None } })
+    Ok(KnownHost { name: name.to_owned(), address, access: Credentials { token: host_table.token, pin, ssh: None } })
 }
 
 /// Adds a host with an unused name.
@@ -87,12 +87,12 @@ pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
         if all.len() >= MAX_HOSTS {
             return Err(HostsError::TooMany(MAX_HOSTS));
         }
-        let kept = HostTable {
+        let host_table = HostTable {
             address: host.address.to_string(),
             token: host.access.token.clone(),
             pin: host.access.pin.map(|pin| pin.to_string()),
         };
-        all.insert(host.name.clone(), toml::Value::try_from(kept)?);
+        all.insert(host.name.clone(), toml::Value::try_from(host_table)?);
         Ok(true)
     })?;
     Ok(())
@@ -127,8 +127,8 @@ pub(super) fn while_known<T>(
     let all = read_all(&path)?;
     // An address has several spellings.
     let is_there = |table: &toml::Value| {
-        let kept = table.get("address").and_then(toml::Value::as_str);
-        kept.is_some_and(|kept| kept.parse::<HostAddress>().is_ok_and(|kept| kept.to_string() == address))
+        let address_text = table.get("address").and_then(toml::Value::as_str);
+        address_text.is_some_and(|text| text.parse::<HostAddress>().is_ok_and(|known| known.to_string() == address))
     };
     Ok(all.get(name).is_some_and(is_there).then(act))
 }

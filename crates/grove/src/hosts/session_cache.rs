@@ -71,8 +71,9 @@ impl SessionCacheFile {
 impl SessionListCache for SessionCacheFile {
     fn newer(&self, than: Option<Timestamp>) -> Option<CachedSessionList> {
         let waiting = self.0.behind().newest.as_deref().filter(|list| Some(list.at) > than).cloned();
-        let written =
-            || self.0.read::<CacheTimestamp>().filter(|kept| Some(kept.at) > than).and_then(|_| self.0.read());
+        let written = || {
+            self.0.read::<CacheTimestamp>().filter(|timestamp| Some(timestamp.at) > than).and_then(|_| self.0.read())
+        };
         waiting.or_else(written)
     }
 
@@ -136,7 +137,8 @@ impl SessionCacheInner {
         let text = encode(self.address.clone(), list)?;
         file::while_known(&self.data_dir, &self.name, &self.address, || {
             // A list from the future was written under another clock.
-            let is_newer = |kept: &CachedSessionList| kept.at >= at && kept.at <= SystemClock.now();
+            let is_newer =
+                |stored_list: &CachedSessionList| stored_list.at >= at && stored_list.at <= SystemClock.now();
             if self.read().as_ref().is_some_and(is_newer) {
                 return Ok(());
             }
@@ -152,8 +154,8 @@ impl SessionCacheInner {
         let mut text = String::new();
         let file = File::open(path(&self.data_dir, &self.name)).ok()?;
         file.take(MAX_BYTES as u64).read_to_string(&mut text).ok()?;
-        let kept: CachedSessions<L> = serde_json::from_str(&text).ok()?;
-        (kept.address == self.address).then_some(kept.list)
+        let cached_sessions: CachedSessions<L> = serde_json::from_str(&text).ok()?;
+        (cached_sessions.address == self.address).then_some(cached_sessions.list)
     }
 }
 
@@ -165,13 +167,13 @@ impl fmt::Debug for SessionCacheFile {
 
 /// Encodes a list, as much of it as fits.
 fn encode(address: String, list: CachedSessionList) -> Result<String> {
-    let mut kept = CachedSessions { address, list };
+    let mut cached_sessions = CachedSessions { address, list };
     loop {
-        let text = serde_json::to_string(&kept)?;
-        if text.len() < MAX_BYTES || kept.list.sessions.is_empty() {
+        let text = serde_json::to_string(&cached_sessions)?;
+        if text.len() < MAX_BYTES || cached_sessions.list.sessions.is_empty() {
             return Ok(text);
         }
-        kept.list = kept.list.newer_half();
+        cached_sessions.list = cached_sessions.list.newer_half();
     }
 }
 
@@ -235,12 +237,12 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let lab = known(data.path(), "lab", "ssh://lab");
         assert_eq!(lab.read(), None);
-        let seen = list(5, &[session(1, "one"), session(2, "two")]);
-        assert_eq!(seen.sessions[0].title, "two", "the newest first");
-        lab.write(seen.clone());
+        let newest = list(5, &[session(1, "one"), session(2, "two")]);
+        assert_eq!(newest.sessions[0].title, "two", "the newest first");
+        lab.write(newest.clone());
         lab.write(list(4, &[]));
-        assert_eq!(lab.read(), Some(seen.clone()), "an older list does not take its place");
-        assert_eq!(lab.newer(Some(Timestamp(4))), Some(seen));
+        assert_eq!(lab.read(), Some(newest.clone()), "an older list does not take its place");
+        assert_eq!(lab.newer(Some(Timestamp(4))), Some(newest));
         assert_eq!(lab.newer(Some(Timestamp(5))), None);
         let path = path(data.path(), "lab");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -40,7 +40,7 @@ pub(crate) fn events(
     let compactions = compactions(log, turns.len(), checkpoint);
     let mut compactions = compactions.into_iter().peekable();
     let mut events: Vec<Event> = Vec::new();
-    let mut begun = 0;
+    let mut started_turns = 0;
     let count = turns.len();
     let mut push = |event: Event| {
         let parent_id = events.last().map(|last: &Event| last.id.clone());
@@ -48,10 +48,10 @@ pub(crate) fn events(
     };
     for event in history(session, turns) {
         if matches!(event.data, EventData::UserMessage(_)) {
-            while let Some(compacted) = compactions.next_if(|next| next.before <= begun) {
+            while let Some(compacted) = compactions.next_if(|next| next.before <= started_turns) {
                 push(compacted.event(new_id()));
             }
-            begun += 1;
+            started_turns += 1;
         }
         push(event);
     }
@@ -92,11 +92,13 @@ fn compactions(log: &Log, count: usize, checkpoint: &dyn Fn(&str) -> String) -> 
     let mut found = Vec::new();
     for (at, entry) in branch.iter().enumerate().filter(|(_, entry)| index.kind(**entry) == EntryType::Compaction) {
         let Ok(line) = serde_json::from_slice::<CompactionLine>(log.line(*entry)) else { continue };
-        let kept = line.first_kept_entry_id.and_then(|id| index.find(&id));
-        let kept = kept.and_then(|kept| branch.iter().position(|one| *one == kept)).filter(|kept| *kept < at);
+        let first_kept = line.first_kept_entry_id.and_then(|id| index.find(&id));
+        let first_kept = first_kept
+            .and_then(|first_kept| branch.iter().position(|one| *one == first_kept))
+            .filter(|first_kept| *first_kept < at);
         // A turn that is kept in part is kept completely.
-        let before = match kept {
-            Some(kept) => turns_begun(index, &branch[..=kept]).saturating_sub(1),
+        let before = match first_kept {
+            Some(first_kept) => turns_begun(index, &branch[..=first_kept]).saturating_sub(1),
             None => turns_begun(index, &branch[..at]),
         };
         let details = line.details.unwrap_or_default();

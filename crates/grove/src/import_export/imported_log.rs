@@ -239,7 +239,7 @@ fn split_parts(parts: Vec<TranscriptPart>) -> (Vec<TranscriptPart>, Vec<SideEntr
                 Ok(side_entry) => side_entries.push(side_entry),
                 Err(notice) => shown.push(TranscriptPart::Notice(notice)),
             },
-            said => shown.push(said),
+            part => shown.push(part),
         }
     }
     (shown, side_entries)

@@ -114,7 +114,7 @@ fn log_of(prepared_import: &mut PreparedImport) -> Log {
     log
 }
 
-fn told(log: &Log) -> Vec<Event> {
+fn exported_events(log: &Log) -> Vec<Event> {
     let new = NewSession {
         id: ID.into(),
         uri: format!("copilot:/{ID}").into(),
@@ -169,7 +169,7 @@ fn a_session_of_the_cli_becomes_turns_with_all_that_they_tell() {
 #[test]
 fn what_is_written_for_the_cli_is_a_chain_and_has_the_compaction_in_its_place() {
     let mut prepared_import = Folder::new(&sample()).prepare_import();
-    let events = told(&log_of(&mut prepared_import));
+    let events = exported_events(&log_of(&mut prepared_import));
     let kinds: Vec<&str> = events.iter().map(Event::kind).collect();
     assert_eq!(
         kinds,
@@ -221,7 +221,7 @@ fn a_compaction_that_keeps_something_comes_before_what_it_keeps() {
     ];
     let bytes = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
     let log = grove_tree::open(bytes, &mut String::new).unwrap();
-    let events = told(&log);
+    let events = exported_events(&log);
     let order: Vec<String> = events
         .iter()
         .filter_map(|event| match event.kind() {
@@ -321,7 +321,7 @@ fn a_log_of_pi_is_taken_as_it_is() {
 }
 
 /// The visible content of a turn.
-fn seen(turn: &TranscriptTurn) -> (String, Vec<(String, String)>) {
+fn summary_of(turn: &TranscriptTurn) -> (String, Vec<(String, String)>) {
     let parts = turn.parts.iter().filter_map(|part| match part {
         TranscriptPart::Text(text) => Some(("text".to_owned(), text.clone())),
         TranscriptPart::Reasoning { text, .. } => Some(("reasoning".to_owned(), text.clone())),
@@ -346,7 +346,7 @@ fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
             }
             let mut prepared_import = prepare_import(&folder, &ImportId::Own).unwrap();
             assert_eq!(prepared_import.warnings, Vec::<String>::new(), "{}", folder.display());
-            let events = told(&log_of(&mut prepared_import));
+            let events = exported_events(&log_of(&mut prepared_import));
             let again = tempfile::tempdir().unwrap();
             let path = again.path().join("events.jsonl");
             let lines: String =
@@ -357,8 +357,8 @@ fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
                 read_with_turns(reader_of(TranscriptSource::CopilotCli), &location).unwrap().1
             };
             let (before, after) = (read(&folder.join("events.jsonl")), read(&path));
-            let seen = |turns: &[TranscriptTurn]| turns.iter().map(seen).collect::<Vec<_>>();
-            assert_eq!(seen(&before), seen(&after), "{}", folder.display());
+            let summaries = |turns: &[TranscriptTurn]| turns.iter().map(summary_of).collect::<Vec<_>>();
+            assert_eq!(summaries(&before), summaries(&after), "{}", folder.display());
             count += 1;
         }
     }
@@ -381,7 +381,7 @@ fn through_a_log(path: &Path) {
         let mut turns = Vec::new();
         transcript
             .each(&mut |turn| {
-                turns.push(seen(&turn));
+                turns.push(summary_of(&turn));
                 Ok::<(), std::io::Error>(())
             })
             .unwrap();

@@ -117,7 +117,7 @@ impl ChatScreen {
         input.text = text;
         input.is_drawn = true;
         let area = draw(self.passing.as_deref(), &input.mark, &input.text, terminal_width(), is_at_line_start);
-        self.aside(format_args!("{erase}{area}"))
+        self.write_aside(format_args!("{erase}{area}"))
     }
 
     /// Draws the input line again for the new size of the terminal.
@@ -157,7 +157,7 @@ impl ChatScreen {
         match &mut self.input {
             Some(input) if input.is_drawn => {
                 input.is_drawn = false;
-                self.aside(ERASE)
+                self.write_aside(ERASE)
             }
             Some(_) | None => Ok(()),
         }
@@ -191,7 +191,7 @@ impl ChatScreen {
         if self.last == OpenLine::Answer {
             self.end_line()?;
         }
-        self.aside(dim(&text))?;
+        self.write_aside(dim(&text))?;
         self.last = if text.ends_with('\n') { OpenLine::Nobody } else { OpenLine::Aside };
         Ok(())
     }
@@ -199,7 +199,7 @@ impl ChatScreen {
     /// Writes a line about the conversation.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         self.end_line()?;
-        self.aside(format_args!("{line}\n"))
+        self.write_aside(format_args!("{line}\n"))
     }
 
     /// Writes a question; the user answers after it.
@@ -208,7 +208,7 @@ impl ChatScreen {
         if self.input.is_some() {
             return self.mark(&question.to_string());
         }
-        self.aside(format_args!("{question} "))?;
+        self.write_aside(format_args!("{question} "))?;
         self.last = OpenLine::Question;
         Ok(())
     }
@@ -247,7 +247,7 @@ impl ChatScreen {
             OpenLine::Nobody | OpenLine::Answer | OpenLine::Aside => self.break_line()?,
         }
         // A line wider than the terminal could not be erased: it is cut off instead.
-        self.aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
+        self.write_aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
         self.passing = Some(what);
         Ok(())
     }
@@ -284,7 +284,7 @@ impl ChatScreen {
                 self.answers.write_all(b"\n")?;
                 self.answers.flush()
             }
-            OpenLine::Aside | OpenLine::Question => self.aside("\n"),
+            OpenLine::Aside | OpenLine::Question => self.write_aside("\n"),
         }
     }
 
@@ -293,13 +293,13 @@ impl ChatScreen {
             return self.lift();
         }
         match self.passing.take() {
-            Some(_) => self.aside("\r\x1b[K"),
+            Some(_) => self.write_aside("\r\x1b[K"),
             None => Ok(()),
         }
     }
 
     /// Writes to stderr in one piece, so that no other process's output comes between.
-    fn aside(&mut self, text: impl Display) -> io::Result<()> {
+    fn write_aside(&mut self, text: impl Display) -> io::Result<()> {
         self.asides.write_all(text.to_string().as_bytes())?;
         self.asides.flush()
     }

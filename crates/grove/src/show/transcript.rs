@@ -74,8 +74,8 @@ fn beside(word: &str, facts: &str) -> String {
 
 fn piece(piece: &OutlineItem, number: &str, length: Length) -> Vec<String> {
     if piece.kind == OutlineKind::AgentText {
-        let said = piece.bodies.iter().flat_map(|body| body.text.lines());
-        return said.map(sanitize).collect();
+        let lines = piece.bodies.iter().flat_map(|body| body.text.lines());
+        return lines.map(sanitize).collect();
     }
     let mark = match piece.kind {
         OutlineKind::AgentReasoning => dim("~").to_string(),
@@ -161,8 +161,8 @@ mod tests {
         let block = ContextBlock { name: hostile.into(), attributes: hostile.into(), text: hostile.into() };
         shown.extend(context(&[block], 1, Length::Whole));
         for line in shown {
-            let told = anstream::adapter::strip_str(&line).to_string();
-            assert!(!told.contains(char::is_control), "{told:?}");
+            let text = anstream::adapter::strip_str(&line).to_string();
+            assert!(!text.contains(char::is_control), "{text:?}");
             // Only colours are left: the sequences in the session's text were removed.
             assert!(!line.contains("\x1b[2J") && !line.contains("\x1b]"), "{line:?}");
         }

@@ -40,20 +40,20 @@ pub(super) async fn write(session: &TreeClient, out: &Path, replace: Replace) ->
     // failure.
     let earlier = match path.symlink_metadata() {
         Ok(_) => {
-            let aside = tempfile::Builder::new()
+            let backup = tempfile::Builder::new()
                 .prefix(".grove-export-")
                 .tempdir_in(out)
                 .context("creating a temporary folder")?;
-            std::fs::rename(&path, aside.path().join("earlier")).context("moving the earlier export aside")?;
-            Some(aside)
+            std::fs::rename(&path, backup.path().join("earlier")).context("moving the earlier export aside")?;
+            Some(backup)
         }
         Err(_) => None,
     };
-    let kept = made.keep();
-    if let Err(error) = std::fs::rename(&kept, &path) {
-        std::fs::remove_dir_all(&kept).ok();
-        if let Some(aside) = earlier {
-            std::fs::rename(aside.path().join("earlier"), &path).ok();
+    let temporary_path = made.keep();
+    if let Err(error) = std::fs::rename(&temporary_path, &path) {
+        std::fs::remove_dir_all(&temporary_path).ok();
+        if let Some(backup) = earlier {
+            std::fs::rename(backup.path().join("earlier"), &path).ok();
         }
         return Err(anyhow!(error).context(format!("moving the folder to {}", path.display())).into());
     }

@@ -92,11 +92,11 @@ async fn find(tree: &TreeClient, wanted: &str) -> Result<TreeRow, Failure> {
 
 /// A result of the host for programs, with its session.
 fn in_session(session: &str, result: &impl Serialize) -> serde_json::Result<Value> {
-    let mut said = serde_json::to_value(result)?;
-    if let Some(said) = said.as_object_mut() {
-        said.insert("session".to_owned(), session.into());
+    let mut output = serde_json::to_value(result)?;
+    if let Some(output) = output.as_object_mut() {
+        output.insert("session".to_owned(), session.into());
     }
-    Ok(said)
+    Ok(output)
 }
 
 /// The command that sends a message again.

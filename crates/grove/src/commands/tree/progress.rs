@@ -14,16 +14,16 @@ use crate::show::style::yellow;
 pub(super) async fn wait_or_abort<T>(
     tree: &TreeClient,
     what: &str,
-    asked: impl Future<Output = Result<T, Failure>>,
+    request: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut screen = ChatScreen::new();
     screen.passing(Some(&format!("{what} (Ctrl-C discards it)")))?;
-    let mut asked = pin!(asked);
+    let mut request = pin!(request);
     tokio::select! {
         // The request is sent before it can be aborted.
         biased;
-        done = &mut asked => return done,
+        done = &mut request => return done,
         _ = interrupts.recv() => {}
     }
     screen.passing(Some("discarding the summary"))?;
@@ -31,7 +31,7 @@ pub(super) async fn wait_or_abort<T>(
         match tree.abort().await?.aborted {
             true => Ok(None),
             // It was completed at the same moment.
-            false => asked.await.map(Some),
+            false => request.await.map(Some),
         }
     };
     tokio::select! {

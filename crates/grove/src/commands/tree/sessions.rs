@@ -16,8 +16,8 @@ pub(crate) fn branch(common: &Common, args: &BranchArgs) -> Result<(), Failure> 
         let entry = find(&tree, &args.entry).await?.id;
         let made = tree.branch(&BranchParams { entry }).await?;
         if args.json {
-            let said = json!({"session": made.session, "text": made.text, "attachments": made.attachments});
-            return Ok(print_line(said)?);
+            let output = json!({"session": made.session, "text": made.text, "attachments": made.attachments});
+            return Ok(print_line(output)?);
         }
         print_line(format!("created session {}", id_of(&made.session)))?;
         if let Some(text) = &made.text {
@@ -48,10 +48,10 @@ pub(crate) fn migrate(common: &Common, args: &MigrateArgs) -> Result<(), Failure
             return Ok(print_line(in_session(tree.session(), &done)?)?);
         }
         let (id, store) = (id_of(tree.session()), &done.store);
-        let said = match done.files {
+        let message = match done.files {
             0 => format!("session {id} is already stored in {store}"),
             files => format!("session {id} is now stored in {store}: {files} files, {} bytes, verified", done.bytes),
         };
-        Ok(print_line(said)?)
+        Ok(print_line(message)?)
     })
 }

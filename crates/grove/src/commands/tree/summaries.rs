@@ -35,9 +35,9 @@ pub(crate) fn compact(common: &Common, args: &CompactArgs) -> Result<(), Failure
             return Ok(print_line(in_session(tree.session(), &compacted)?)?);
         }
         let (entry, tokens) = (sanitize(&compacted.compaction_entry), compacted.tokens_before);
-        let kept = compacted.first_kept_entry.as_deref().map(sanitize);
-        let kept = kept.map(|kept| format!(", and entries from {kept} on are kept")).unwrap_or_default();
-        print_line(format!("compacted about {tokens} tokens: {entry} replaces the older part{kept}"))?;
+        let first_kept = compacted.first_kept_entry.as_deref().map(sanitize);
+        let kept_note = first_kept.map(|entry| format!(", and entries from {entry} on are kept")).unwrap_or_default();
+        print_line(format!("compacted about {tokens} tokens: {entry} replaces the older part{kept_note}"))?;
         Ok(print_line(sanitize(&compacted.summary))?)
     })
 }

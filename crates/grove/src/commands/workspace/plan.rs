@@ -78,9 +78,9 @@ async fn edit(session: &TreeClient, before: String, as_json: bool) -> Result<(),
         };
     }
     if plan(session).await?.unwrap_or_default() != before {
-        let kept = path.keep().context("keeping the edited file")?;
-        let kept = kept.display();
-        return Err(anyhow!("another client changed the plan meanwhile: your text is in {kept}").into());
+        let kept_path = path.keep().context("keeping the edited file")?;
+        let kept_path = kept_path.display();
+        return Err(anyhow!("another client changed the plan meanwhile: your text is in {kept_path}").into());
     }
     set(session, Some(after), as_json).await
 }
