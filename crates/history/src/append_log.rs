@@ -146,11 +146,11 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
     from: Option<&Bookmark>,
     turns: &mut TurnSink<'_>,
 ) -> io::Result<LogOutcome<F::ReaderState>> {
-    let mut told = 0;
+    let mut returned_turns = 0;
     if let Some(bookmark) = from {
         let known = serde_json::from_value(bookmark.carried.clone())?;
         let mut tell = |turn| {
-            told += 1;
+            returned_turns += 1;
             turns(turn)
         };
         let mut fold = begin(Some(known));
@@ -160,13 +160,13 @@ pub(crate) fn read<F: LogFold, R: BufRead>(
         if let Some(read) = read_lines(source(bookmark.offset)?, bookmark.offset, fold, &mut tell)? {
             return Ok(read);
         }
-        told += bookmark.turns;
+        returned_turns += bookmark.turns;
     }
     // A full read returns the same turns, so those that were returned already are left out.
     let mut number = 0;
     let mut tell = |turn| {
         number += 1;
-        if number > told { turns(turn) } else { ControlFlow::Continue(()) }
+        if number > returned_turns { turns(turn) } else { ControlFlow::Continue(()) }
     };
     let read = read_lines(source(0)?, 0, begin(None), &mut tell)?;
     read.ok_or_else(|| io::Error::other("a line has a parent before the beginning"))
@@ -191,12 +191,12 @@ pub(crate) fn read_lines<F: LogFold>(
         // Parents in the same turn, and turns that follow the previous one, are resolved wherever the read starts.
         let found = fold.chain().into_iter().flat_map(|chain| chain.found());
         for (entry, turn) in found.filter(|(_, turn)| *turn != Some(here)) {
-            trail.asked(ParentLookup { at: offset, entry, turn });
+            trail.add_lookup(ParentLookup { at: offset, entry, turn });
         }
         match step {
             LineEffect::StartsTurn(turn) => {
                 if let Some(turn) = turn {
-                    trail.told(&turn);
+                    trail.add_turn(&turn);
                     if let ControlFlow::Break(end) = turns(*turn) {
                         let may_go_back = end == ReadEnd::Searched && goes_back(&mut records, &mut fold)?;
                         let known = fold.known().clone();
@@ -215,7 +215,7 @@ pub(crate) fn read_lines<F: LogFold>(
         }
     }
     if let Some(turn) = fold.end() {
-        trail.told(&turn);
+        trail.add_turn(&turn);
         // Nothing follows, so a break changes nothing.
         let _ended = turns(turn);
     }

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn blocks_of_one_name_may_hold_each_other_and_a_tag_without_an_end_is_text() {
         let found = blocks("<a>\n<a>x</a>\n</a>\n<open>\n<b>y</b>");
-        let told: Vec<_> = found.iter().map(|block| (block.name.as_str(), block.text.as_str())).collect();
-        assert_eq!(told, [("a", "<a>x</a>"), ("", "<open>"), ("b", "y")]);
+        let texts: Vec<_> = found.iter().map(|block| (block.name.as_str(), block.text.as_str())).collect();
+        assert_eq!(texts, [("a", "<a>x</a>"), ("", "<open>"), ("b", "y")]);
     }
 }

@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn the_stretch_that_differs_is_told_in_lines() {
-        let told = |before: &str, after: &str| {
+        let changed_lines = |before: &str, after: &str| {
             change(before, after).map(|it| (it.range.start.line, it.range.end.line, it.text))
         };
-        assert_eq!(told("a\nb\nc\n", "a\nx\ny\nc\n"), Some((2, 3, "x\ny\n".into())));
-        assert_eq!(told("a\nb\n", "a\n"), Some((2, 3, String::new())));
-        assert_eq!(told("", "new"), Some((1, 1, "new".into())));
-        assert_eq!(told("same", "same"), None);
+        assert_eq!(changed_lines("a\nb\nc\n", "a\nx\ny\nc\n"), Some((2, 3, "x\ny\n".into())));
+        assert_eq!(changed_lines("a\nb\n", "a\n"), Some((2, 3, String::new())));
+        assert_eq!(changed_lines("", "new"), Some((1, 1, "new".into())));
+        assert_eq!(changed_lines("same", "same"), None);
     }
 }

@@ -80,9 +80,9 @@ mod tests {
     fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
         let text: &[u8] = b"ab\n\nabcdef\nxy";
         let mut lines = LineReader::new(io::BufReader::with_capacity(2, text), 4, 10, 1);
-        let mut seen = Vec::new();
+        let mut found_lines = Vec::new();
         while let Some(line) = lines.next().unwrap() {
-            seen.push((line.offset, line.number, line.bytes.map(<[u8]>::to_vec), line.ended));
+            found_lines.push((line.offset, line.number, line.bytes.map(<[u8]>::to_vec), line.ended));
         }
         let expected = [
             (10, 1, Some(b"ab".to_vec()), true),
@@ -90,6 +90,6 @@ mod tests {
             (14, 3, None, true),
             (21, 4, Some(b"xy".to_vec()), false),
         ];
-        assert_eq!(seen, expected);
+        assert_eq!(found_lines, expected);
     }
 }

@@ -62,9 +62,9 @@ fn from_tail_index(location: &SessionLocation, tail_index: &TailIndex, amount: T
                 _ => vscode::newest(location, requests, amount),
             };
             let turns = turns.ok()??;
-            let told = turns.len() as u64;
+            let count = turns.len() as u64;
             turns.into_iter().for_each(|turn| window.push(turn));
-            u64::from(requests.turns).saturating_sub(told)
+            u64::from(requests.turns).saturating_sub(count)
         }
         TailLayout::ResumePoints(steps) => {
             // A log that has grown has the same turns before its resume points.

@@ -58,8 +58,8 @@ impl ParentIndex {
 
     /// Adds known entries from before the start of the read. The first of two lookups of an entry counts: later ones
     /// were found later.
-    pub(crate) fn preload(&mut self, asked: &[ParentLookup]) {
-        for ParentLookup { entry, turn, .. } in asked {
+    pub(crate) fn preload(&mut self, lookups: &[ParentLookup]) {
+        for ParentLookup { entry, turn, .. } in lookups {
             self.turns.entry(*entry).or_insert(*turn);
         }
     }

@@ -292,13 +292,13 @@ pub struct BufferedSession {
 pub fn read_buffered(location: &SessionLocation) -> Result<BufferedSession, HistoryError> {
     let mut turns = TurnBuffer::default();
     let mut follows = Vec::new();
-    let mut kept = Ok(());
+    let mut result = Ok(());
     let reading = reader_of(location.source).read_until(location, None, &mut |turn| {
         follows.push(turn.follows);
-        kept = turns.push(turn);
-        if kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(ReadEnd::AtTurn) }
+        result = turns.push(turn);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(ReadEnd::AtTurn) }
     })?;
-    kept.map_err(|error| HistoryError::Buffer { path: location.path.clone(), error })?;
+    result.map_err(|error| HistoryError::Buffer { path: location.path.clone(), error })?;
     Ok(BufferedSession { session: reading.session, turns, path: path_of(&follows) })
 }
 

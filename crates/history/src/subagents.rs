@@ -23,8 +23,8 @@ const MAX_NESTED: usize = 32;
 pub(crate) fn attach(parts: &mut Vec<TranscriptPart>, mut children: Vec<SubagentChat>) {
     let mut places: HashMap<String, CallPosition> = HashMap::new();
     for (at, child) in children.iter().enumerate() {
-        for (turn, said) in child.chat.turns.iter().enumerate() {
-            note(&mut places, &said.parts, |part| CallPosition::SubagentChat { at, turn, part });
+        for (turn, subagent_turn) in child.chat.turns.iter().enumerate() {
+            note(&mut places, &subagent_turn.parts, |part| CallPosition::SubagentChat { at, turn, part });
         }
     }
     note(&mut places, parts, CallPosition::Main);
@@ -127,15 +127,15 @@ mod tests {
         attach(&mut parts, (0..100).map(child).collect());
         let mut deepest = 0;
         let mut open: Vec<(&TranscriptPart, usize)> = parts.iter().map(|part| (part, 0)).collect();
-        let mut seen = 0;
+        let mut subagents = 0;
         while let Some((part, depth)) = open.pop() {
             let TranscriptPart::ToolCall(call) = part else { continue };
             deepest = deepest.max(depth);
             let Some(chat) = &call.subagent else { continue };
-            seen += 1;
+            subagents += 1;
             open.extend(chat.turns.iter().flat_map(|turn| &turn.parts).map(|part| (part, depth + 1)));
         }
-        assert_eq!(seen, 100);
+        assert_eq!(subagents, 100);
         assert!(deepest <= MAX_NESTED + 1, "{deepest}");
     }
 }

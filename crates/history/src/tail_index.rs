@@ -116,7 +116,7 @@ impl ResumePoints {
 
     /// The lookups after a resume point.
     pub(crate) fn asked_behind(&self, step: &ResumePoint) -> impl Iterator<Item = ParentLookup> {
-        self.asked.iter().copied().filter(move |asked| asked.at > step.bookmark.offset)
+        self.asked.iter().copied().filter(move |lookup| lookup.at > step.bookmark.offset)
     }
 
     /// The resume points of a log that was read on from `from`: `more` are those of the later read.
@@ -126,7 +126,7 @@ impl ResumePoints {
         let Some(met) = met else { return more };
         let before = self.steps.get(met).map_or(0, |step| step.entries);
         self.steps.truncate(met);
-        self.asked.retain(|asked| asked.at < from);
+        self.asked.retain(|lookup| lookup.at < from);
         for step in &mut more.steps {
             step.entries += before;
         }
@@ -134,10 +134,10 @@ impl ResumePoints {
         self.asked.append(&mut more.asked);
         (self.turns, self.entries) = (more.turns, more.entries + before);
         let all: Vec<_> = self.steps.iter().map(|step| (step.bookmark.turns, step.entries)).collect();
-        let mut kept = kept(&all).into_iter();
-        self.steps.retain(|_| kept.next() == Some(true));
+        let mut keep = steps_to_keep(&all).into_iter();
+        self.steps.retain(|_| keep.next() == Some(true));
         if let Some(first) = self.steps.first().map(|step| step.bookmark.offset) {
-            self.asked.retain(|asked| asked.at > first);
+            self.asked.retain(|lookup| lookup.at > first);
         }
         self
     }
@@ -153,7 +153,7 @@ const FAR_STRIDE: u32 = 16;
 const MAX_PARENT_LOOKUPS: usize = 2_048;
 
 /// Marks the resume points to keep, each given by its turn and the number of entries before it.
-fn kept(steps: &[(u32, u64)]) -> Vec<bool> {
+fn steps_to_keep(steps: &[(u32, u64)]) -> Vec<bool> {
     let Some(&(newest, all)) = steps.last() else { return Vec::new() };
     let mut last: Option<u64> = None;
     let mut keep = |at: usize, turn: u32, entries: u64| {
@@ -189,7 +189,7 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
     }
 
     /// Counts a returned turn.
-    pub(crate) fn told(&mut self, turn: &TranscriptTurn) {
+    pub(crate) fn add_turn(&mut self, turn: &TranscriptTurn) {
         self.entries += entries_of(turn);
     }
 
@@ -198,8 +198,8 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
         // The newest one stays until the next comes.
         self.steps.push_back((offset, number, self.entries, known.clone()));
         let all: Vec<_> = self.steps.iter().map(|(_, turn, entries, _)| (*turn, *entries)).collect();
-        let mut kept = kept(&all).into_iter();
-        self.steps.retain(|_| kept.next() == Some(true));
+        let mut keep = steps_to_keep(&all).into_iter();
+        self.steps.retain(|_| keep.next() == Some(true));
     }
 
     /// Records the start of a turn at which reading cannot resume.
@@ -208,8 +208,8 @@ impl<K: Clone + Serialize> ResumePointRecorder<K> {
     }
 
     /// Records a line with a parent in another turn.
-    pub(crate) fn asked(&mut self, asked: ParentLookup) {
-        self.asked.push_back(asked);
+    pub(crate) fn add_lookup(&mut self, lookup: ParentLookup) {
+        self.asked.push_back(lookup);
         if self.asked.len() > MAX_PARENT_LOOKUPS
             && let Some(lost) = self.asked.pop_front()
         {

@@ -16,7 +16,7 @@ pub(super) fn repository_name(url: &str) -> String {
 /// is found once any session has worked at its new path.
 #[derive(Debug, Default)]
 pub(super) struct FolderIndex {
-    seen: HashMap<String, Option<GitRepository>>,
+    repositories: HashMap<String, Option<GitRepository>>,
     /// The present path of a repository, by its name.
     places: HashMap<String, PathBuf>,
 }
@@ -40,7 +40,7 @@ impl FolderIndex {
         let path = Path::new(&folder);
         // A deleted folder may have a repository above it, which is another one.
         let look = || if path.is_dir() { GitRepository::of(path) } else { None };
-        let repository = self.seen.entry(folder.clone()).or_insert_with(look);
+        let repository = self.repositories.entry(folder.clone()).or_insert_with(look);
         let name = repository.as_ref().and_then(|it| Some((it.origin.as_deref()?, &it.root))).map(|(origin, root)| {
             let name = repository_name(origin);
             self.places.entry(name.clone()).or_insert_with(|| root.clone());

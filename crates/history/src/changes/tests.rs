@@ -36,7 +36,7 @@ fn change(from: (u64, u64), to: (u64, u64), text: &str) -> TextChange {
 
 /// The changes of turns, each as the file's name, the operation's first letter, and lines.
 fn changes(turns: Vec<Vec<TranscriptPart>>) -> Vec<String> {
-    told(&of(turns))
+    lines_of(&of(turns))
 }
 
 fn of(turns: Vec<Vec<TranscriptPart>>) -> SessionChanges {
@@ -44,7 +44,7 @@ fn of(turns: Vec<Vec<TranscriptPart>>) -> SessionChanges {
     SessionChanges::of(&turns)
 }
 
-fn told(changes: &SessionChanges) -> Vec<String> {
+fn lines_of(changes: &SessionChanges) -> Vec<String> {
     let files = changes.files.iter().map(|(path, change)| {
         let operation = match change.operation {
             ChangeOperation::Created => 'C',
@@ -99,8 +99,8 @@ fn a_file_that_moved_is_told_under_its_new_name() {
         };
         assert_eq!(changes(turns(vec![edited(), moved("/old", "/b")])), ["M /b +1 -1 from /old"]);
         assert_eq!(changes(turns(vec![moved("/old", "/b"), moved("/b", "/c")])), ["M /c +0 -0 from /old"]);
-        let told = changes(turns(vec![wrote(), moved("/new", "/c")]));
-        assert!(told.len() == 1 && told[0].starts_with("C /c +2 -0"), "{told:?}");
+        let lines = changes(turns(vec![wrote(), moved("/new", "/c")]));
+        assert!(lines.len() == 1 && lines[0].starts_with("C /c +2 -0"), "{lines:?}");
     }
 }
 
@@ -214,9 +214,9 @@ fn a_thousand_files_are_told_and_the_rest_is_counted() {
 #[test]
 fn two_spellings_of_one_file_are_one_file_once_its_folder_is_known() {
     let all = of(vec![vec![call(vec![write("a.rs", "x"), replace("/w/a.rs", "1", "2"), write("C:\\x", "y")])]]);
-    assert_eq!(told(&all.clone().below(Some("/w/"))), ["C /w/a.rs +2 -1", "C C:\\x +1 -0"]);
+    assert_eq!(lines_of(&all.clone().below(Some("/w/"))), ["C /w/a.rs +2 -1", "C C:\\x +1 -0"]);
     assert_eq!(all.clone().below(None), all);
-    assert_eq!(told(&all.below(Some("D:\\src")))[0], "C D:\\src\\a.rs +1 -0");
+    assert_eq!(lines_of(&all.below(Some("D:\\src")))[0], "C D:\\src\\a.rs +1 -0");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_file_of_another_machine_has_its_uri_and_is_one_with_what_its_calls_name() {
     ];
     let all = of(vec![turn]);
     assert_eq!(
-        (told(&all), all.files[0].uri.as_deref()),
+        (lines_of(&all), all.files[0].uri.as_deref()),
         (vec!["M /w/a +1 -1".to_owned()], Some("vscode-remote://box/w/a"))
     );
 }

@@ -262,16 +262,18 @@ impl TurnFold {
         let mut children = Vec::new();
         let mut turn = turn_assembler.finish();
         for (at, side) in mem::take(&mut self.sides).into_iter().enumerate() {
-            let mut told = side.turn_assembler.finish();
+            let mut side_turn = side.turn_assembler.finish();
             // Older versions do not name the call: it is the one with the same prompt.
             let call = turn
                 .tool_calls()
                 .filter(|call| !children.iter().any(|child: &SubagentChat| child.call == call.id))
-                .find(|call| matches!(&call.input, ToolInput::Subagent { prompt, .. } if *prompt == told.message.text));
+                .find(|call| {
+                    matches!(&call.input, ToolInput::Subagent { prompt, .. } if *prompt == side_turn.message.text)
+                });
             let call = call.map_or_else(|| format!("{}-side-{at}", turn.id), |call| call.id.clone());
-            told.id = format!("{call}-turn");
+            side_turn.id = format!("{call}-turn");
             children.push(SubagentChat {
-                chat: TranscriptChat { id: call.clone(), turns: vec![told], ..TranscriptChat::default() },
+                chat: TranscriptChat { id: call.clone(), turns: vec![side_turn], ..TranscriptChat::default() },
                 call,
             });
         }

@@ -85,15 +85,15 @@ impl TurnAssembler {
         }
         let id = message.string("id").or(entry.id.clone()).unwrap_or_default();
         draft.turn.model_message_id = Some(id.clone());
-        let said = self.messages.entry(id).or_default();
+        let model_message = self.messages.entry(id).or_default();
         if let Some(mut usage) = message.object("usage") {
-            said.usage = usage_of(&mut usage);
+            model_message.usage = usage_of(&mut usage);
         }
         for block in blocks {
             let mut members = match JsonMembers::of(block) {
                 Ok(members) => members,
                 Err(Value::String(text)) => {
-                    said.pieces.extend(draft.say(text));
+                    model_message.pieces.extend(draft.say(text));
                     continue;
                 }
                 Err(odd) => {
@@ -102,9 +102,11 @@ impl TurnAssembler {
                 }
             };
             match members.peek("type").and_then(Value::as_str) {
-                Some("text") => grown(draft, said, members.string("text").unwrap_or_default(), TurnBuilder::say),
+                Some("text") => {
+                    grown(draft, model_message, members.string("text").unwrap_or_default(), TurnBuilder::say)
+                }
                 Some("thinking") => {
-                    grown(draft, said, members.string("thinking").unwrap_or_default(), TurnBuilder::think)
+                    grown(draft, model_message, members.string("thinking").unwrap_or_default(), TurnBuilder::think)
                 }
                 Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
                     let (id, name) = (members.string("id"), members.string("name"));
@@ -136,7 +138,7 @@ impl TurnAssembler {
         let mut found = ToolResultDetails::default();
         let is_result = |block: &Value| block.get("type").and_then(Value::as_str) == Some("tool_result");
         let (results, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(is_result);
-        let told = body.any("toolUseResult");
+        let tool_use_result = body.any("toolUseResult");
         let denied = body.string("toolDenialKind");
         let is_only = results.len() == 1;
         for result in results {
@@ -161,12 +163,12 @@ impl TurnAssembler {
                 _ => CallState::Complete,
             };
             // The program's data on a line concern its only result.
-            let told = told.as_ref().filter(|_| is_only);
-            if let Some(agent) = told.and_then(|told| told.get("agentId")?.as_str()) {
+            let tool_use_result = tool_use_result.as_ref().filter(|_| is_only);
+            if let Some(agent) = tool_use_result.and_then(|tool_use_result| tool_use_result.get("agentId")?.as_str()) {
                 found.agents.push((agent.to_owned(), id.clone()));
             }
             let mut raw = content.filter(|content| !is_words(content));
-            if let Some(name) = spilled(told, &text) {
+            if let Some(name) = spilled(tool_use_result, &text) {
                 match sidecar.spilled(&name) {
                     Some(Ok(whole)) => {
                         found.weight += whole.len();
@@ -183,8 +185,8 @@ impl TurnAssembler {
             if let Some(code) = text.strip_prefix("Exit code ").and_then(|text| text.lines().next()) {
                 call.exit_code = code.trim().parse().ok();
             }
-            edited(call, told);
-            tell(call, told, &text);
+            edited(call, tool_use_result);
+            tell(call, tool_use_result, &text);
             call.output = Some(ToolOutput { text, raw });
         }
         (rest, found)
@@ -202,11 +204,11 @@ impl TurnAssembler {
 /// Adds text of a message. A stream may be written several times while it grows: then the longest counts.
 fn grown(
     draft: &mut TurnBuilder,
-    said: &mut ModelMessage,
+    model_message: &mut ModelMessage,
     text: String,
     add: impl FnOnce(&mut TurnBuilder, String) -> Option<usize>,
 ) {
-    for at in said.pieces.iter().rev().take(NEAR) {
+    for at in model_message.pieces.iter().rev().take(NEAR) {
         if let Some(known) = draft.text_at_mut(*at)
             && text.starts_with(known.as_str())
         {
@@ -214,18 +216,18 @@ fn grown(
             return;
         }
     }
-    said.pieces.extend(add(draft, text));
+    model_message.pieces.extend(add(draft, text));
 }
 
 /// Reads the program's data on an edited file: if it existed, and the changed lines.
-fn edited(call: &mut TranscriptToolCall, told: Option<&Value>) {
-    let Some(told) = told.filter(|_| matches!(call.input, ToolInput::Edits(_))) else { return };
-    let kind = match told.get("type").and_then(Value::as_str) {
+fn edited(call: &mut TranscriptToolCall, tool_use_result: Option<&Value>) {
+    let Some(tool_use_result) = tool_use_result.filter(|_| matches!(call.input, ToolInput::Edits(_))) else { return };
+    let kind = match tool_use_result.get("type").and_then(Value::as_str) {
         Some("create") => Some(EditKind::Create),
         Some("update") => Some(EditKind::Edit),
         _ => None,
     };
-    let hunks = told.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty());
+    let hunks = tool_use_result.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty());
     let lines = hunks.map(|hunks| {
         let lines =
             || hunks.iter().filter_map(|hunk| hunk.get("lines")?.as_array()).flatten().filter_map(Value::as_str);
@@ -236,27 +238,27 @@ fn edited(call: &mut TranscriptToolCall, told: Option<&Value>) {
 }
 
 /// Adds the program's data on a result: only those that are not in the text.
-fn tell(call: &mut TranscriptToolCall, told: Option<&Value>, text: &str) {
-    let Some(Value::Object(told)) = told else { return };
-    let mut told = told.clone();
-    told.retain(|_, value| match value {
+fn tell(call: &mut TranscriptToolCall, tool_use_result: Option<&Value>, text: &str) {
+    let Some(Value::Object(members)) = tool_use_result else { return };
+    let mut members = members.clone();
+    members.retain(|_, value| match value {
         Value::String(words) => !words.is_empty() && !text.contains(words.trim()),
         Value::Bool(flag) => *flag,
         Value::Null => false,
         _ => true,
     });
     // A subagent's answer and prompt are in its conversation.
-    if told.contains_key("agentId") {
-        told.retain(|key, _| key != "content" && key != "prompt");
+    if members.contains_key("agentId") {
+        members.retain(|key, _| key != "content" && key != "prompt");
     }
-    if !told.is_empty() {
-        call.raw.insert("toolUseResult".to_owned(), Value::Object(told));
+    if !members.is_empty() {
+        call.raw.insert("toolUseResult".to_owned(), Value::Object(members));
     }
 }
 
 /// The file with the complete result.
-fn spilled(told: Option<&Value>, text: &str) -> Option<String> {
-    let named = told.and_then(|told| told.get("persistedOutputPath")?.as_str());
+fn spilled(tool_use_result: Option<&Value>, text: &str) -> Option<String> {
+    let named = tool_use_result.and_then(|tool_use_result| tool_use_result.get("persistedOutputPath")?.as_str());
     let path = named.or_else(|| {
         let (_, path) = text.split_once("Full output saved to: ")?;
         path.lines().next()

@@ -47,12 +47,13 @@ pub(super) fn ended(call: &mut TranscriptToolCall, output: Option<Value>) {
         other => Some(other.clone()),
     };
     let text = match &parsed {
-        Some(Value::Object(told)) => {
-            if told.get("success").and_then(Value::as_bool) == Some(false) {
+        Some(Value::Object(members)) => {
+            if members.get("success").and_then(Value::as_bool) == Some(false) {
                 call.state = CallState::Failed;
             }
-            call.exit_code = told.get("metadata").and_then(|told| told.get("exit_code")?.as_i64()).or(call.exit_code);
-            let words = ["output", "content"].iter().find_map(|key| told.get(*key));
+            call.exit_code =
+                members.get("metadata").and_then(|metadata| metadata.get("exit_code")?.as_i64()).or(call.exit_code);
+            let words = ["output", "content"].iter().find_map(|key| members.get(*key));
             words.map_or_else(|| text_of(&output), content_text)
         }
         Some(parts @ Value::Array(_)) => content_text(parts),
@@ -65,6 +66,6 @@ pub(super) fn ended(call: &mut TranscriptToolCall, output: Option<Value>) {
         });
         call.exit_code = codes.filter_map(|code| code.trim().parse().ok()).next();
     }
-    let raw = (!matches!(&output, Value::String(told) if *told == text)).then_some(output);
+    let raw = (!matches!(&output, Value::String(raw_text) if *raw_text == text)).then_some(output);
     call.output = Some(ToolOutput { text, raw });
 }

@@ -315,14 +315,14 @@ impl TurnFold {
             workspace.commit = git.string("commit_hash");
             workspace.repository = git.string("repository_url");
         }
-        let told = body.object("base_instructions").and_then(|mut told| told.string("text"));
-        if let Some(text) = told.or_else(|| body.string("instructions")).filter(|text| !text.is_empty()) {
+        let instructions = body.object("base_instructions").and_then(|mut instructions| instructions.string("text"));
+        if let Some(text) = instructions.or_else(|| body.string("instructions")).filter(|text| !text.is_empty()) {
             self.context("instructions", text);
         }
     }
 
     /// Adds words of a person to the open turn, which has none yet or the same.
-    fn said(&mut self, text: String, attachments: Vec<TranscriptAttachment>) {
+    fn user_message(&mut self, text: String, attachments: Vec<TranscriptAttachment>) {
         let message = &mut self.open().turn.message;
         message.origin = MessageOrigin::User;
         message.text = text;
@@ -369,7 +369,7 @@ impl TurnFold {
                         self.environment(&text);
                         self.context("user", text);
                     }
-                    Some("user") => self.said(text, images(&content)),
+                    Some("user") => self.user_message(text, images(&content)),
                     Some(role) => {
                         let role = role.to_owned();
                         self.context(&role, text);
@@ -435,7 +435,7 @@ impl TurnFold {
                 let mut images = body.list("images");
                 images.extend(body.list("local_images"));
                 let attachments = images.iter().map(|image| image_of(&text_of(image))).collect();
-                self.said(text, attachments);
+                self.user_message(text, attachments);
             }
             "agent_message" => self.spoke(body.string("message").unwrap_or_default()),
             "agent_reasoning" | "agent_reasoning_raw_content" => self.thought(body.string("text").unwrap_or_default()),

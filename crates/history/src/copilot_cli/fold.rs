@@ -147,9 +147,9 @@ impl TurnFold {
         let builder = self.current.take()?;
         let mut turn = builder.finish(self.known.own.model.as_deref());
         let children = std::mem::take(&mut self.children).into_iter().map(|child| {
-            let mut told = child.builder.finish(None);
-            told.id = format!("{}-turn", child.call);
-            let mut chat = chat_of(&child.call, told);
+            let mut child_turn = child.builder.finish(None);
+            child_turn.id = format!("{}-turn", child.call);
+            let mut chat = chat_of(&child.call, child_turn);
             (chat.agent, chat.description) = (child.name, child.description);
             SubagentChat { call: child.call, chat }
         });
@@ -282,7 +282,7 @@ impl TurnFold {
             "tool.execution_complete" => self.builder(&mut event).end_call(event),
             "permission.requested" => {
                 let mut data = std::mem::take(&mut event.data);
-                self.builder(&mut event).asked(&mut data);
+                self.builder(&mut event).permission_requested(&mut data);
             }
             "permission.completed" => {
                 let mut data = std::mem::take(&mut event.data);

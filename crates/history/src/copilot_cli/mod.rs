@@ -147,7 +147,7 @@ fn read_events(
         let is_first = fold.has_preamble();
         if let LineEffect::StartsTurn(turn) = fold.take(event, text.len(), place) {
             if let Some(turn) = turn {
-                trail.told(&turn);
+                trail.add_turn(&turn);
                 if turns(*turn).is_break() {
                     return Ok(LogOutcome { known: fold.known, bookmark: None, steps: None, may_go_back: false });
                 }
@@ -163,7 +163,7 @@ fn read_events(
         fold.bad(DamageKind::TornTail, bad);
     }
     if let Some(turn) = fold.end_turn() {
-        trail.told(&turn);
+        trail.add_turn(&turn);
         // Nothing follows, so a break changes nothing.
         let _ended = turns(turn);
     }

@@ -192,8 +192,8 @@ impl EventTurnBuilder {
         }
         let result = data.any("result").or_else(|| data.any("error"));
         if let Some(result) = result {
-            let told = ["content", "message"].iter().find_map(|key| result.get(key)).unwrap_or(&result);
-            let text = text_of(told);
+            let content = ["content", "message"].iter().find_map(|key| result.get(key)).unwrap_or(&result);
+            let text = text_of(content);
             // A result of only text has no further data as an object.
             let is_words = result.as_object().is_none_or(|members| members.len() == 1);
             call.output = Some(ToolOutput { text, raw: (!is_words).then_some(result) });
@@ -202,19 +202,19 @@ impl EventTurnBuilder {
         call.raw.extend(data.rest());
     }
 
-    pub(super) fn asked(&mut self, data: &mut JsonMembers) {
+    pub(super) fn permission_requested(&mut self, data: &mut JsonMembers) {
         let question = data.string("requestId");
         let call =
-            data.peek("permissionRequest").and_then(|asked| asked.get("toolCallId")?.as_str()).map(str::to_owned);
+            data.peek("permissionRequest").and_then(|request| request.get("toolCallId")?.as_str()).map(str::to_owned);
         let Some(call) = call else { return };
-        let asked =
-            data.peek("permissionRequest").and_then(|asked| asked.get("intention")?.as_str()).map(str::to_owned);
+        let intention =
+            data.peek("permissionRequest").and_then(|request| request.get("intention")?.as_str()).map(str::to_owned);
         if let Some(question) = question {
             self.questions.insert(question, call.clone());
         }
         let call = self.call(&call);
         call.approval = Approval::Waiting;
-        call.intention = call.intention.take().or(asked);
+        call.intention = call.intention.take().or(intention);
     }
 
     pub(super) fn decided(&mut self, data: &mut JsonMembers) {

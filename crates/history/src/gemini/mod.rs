@@ -112,7 +112,7 @@ pub(crate) fn newest(
         return Ok(None);
     };
     let (mut file, _) = files::open(path)?;
-    let mut told = Vec::new();
+    let mut newest_turns = Vec::new();
     for request in requests {
         let (Some(mark), RequestOrigin::Value(first)) = (&request.turn, request.origin) else { return Ok(None) };
         let mut messages = Vec::new();
@@ -123,18 +123,18 @@ pub(crate) fn newest(
             };
             messages.push(message);
         }
-        let before = told.len();
+        let before = newest_turns.len();
         let mut session = TranscriptSession::new(TranscriptSource::Gemini, &noted.session);
-        turns::tell(ReplayedSession::of(messages), &mut session, HashMap::new(), &mut |turn| told.push(turn));
-        match told.last_mut().filter(|_| session.turns == 1) {
+        turns::tell(ReplayedSession::of(messages), &mut session, HashMap::new(), &mut |turn| newest_turns.push(turn));
+        match newest_turns.last_mut().filter(|_| session.turns == 1) {
             Some(turn) => (turn.id, turn.follows) = (mark.id.clone(), mark.follows),
             None => return Ok(None),
         }
-        if told.len() != before + 1 {
+        if newest_turns.len() != before + 1 {
             return Ok(None);
         }
     }
-    Ok(Some(told))
+    Ok(Some(newest_turns))
 }
 
 fn read_session(

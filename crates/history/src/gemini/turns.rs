@@ -57,7 +57,7 @@ pub(super) fn tell(
                     }
                     let number = session.turns;
                     let from = behind.and_then(|at| owners.get(at).copied().flatten());
-                    let mut turn = begun(&mut value, session, TurnParent::of(number, from));
+                    let mut turn = new_turn(&mut value, session, TurnParent::of(number, from));
                     turn.message.text = text;
                     turn.message.attachments = attachments;
                     turn.context = std::mem::take(&mut early);
@@ -66,7 +66,7 @@ pub(super) fn tell(
             }
         } else {
             let teller = open.get_or_insert_with(|| {
-                let mut turn = begun(&mut JsonMembers::default(), session, TurnParent::Previous);
+                let mut turn = new_turn(&mut JsonMembers::default(), session, TurnParent::Previous);
                 turn.message.origin = MessageOrigin::Automation;
                 turn.context = std::mem::take(&mut early);
                 TurnAssembler { draft: TurnBuilder::new(turn), agents: Vec::new() }
@@ -139,7 +139,7 @@ fn prompt_of(value: &mut JsonMembers) -> Option<UserPrompt> {
     Some(UserPrompt::Words { text, attachments: attachments.collect() })
 }
 
-fn begun(value: &mut JsonMembers, session: &TranscriptSession, follows: TurnParent) -> TranscriptTurn {
+fn new_turn(value: &mut JsonMembers, session: &TranscriptSession, follows: TurnParent) -> TranscriptTurn {
     let at = value.time("timestamp");
     let id = value.string("id").filter(|id| !id.is_empty());
     TranscriptTurn {
@@ -238,26 +238,26 @@ impl TurnAssembler {
         }
     }
 
-    fn call(&mut self, mut told: JsonMembers) {
-        let at = told.time("timestamp");
-        let (id, name) = (told.string("id"), told.string("name"));
-        let call = self.draft.begin_call(id, name, told.any("args"), at);
-        let agent = told.string("agentId").map(|agent| (agent, call.id.clone()));
+    fn call(&mut self, mut members: JsonMembers) {
+        let at = members.time("timestamp");
+        let (id, name) = (members.string("id"), members.string("name"));
+        let call = self.draft.begin_call(id, name, members.any("args"), at);
+        let agent = members.string("agentId").map(|agent| (agent, call.id.clone()));
         call.ended_at = at;
-        call.state = match told.string("status").as_deref() {
+        call.state = match members.string("status").as_deref() {
             Some("success") => CallState::Complete,
             Some("error") => CallState::Failed,
             Some("cancelled") => CallState::Refused,
             _ => CallState::Interrupted,
         };
-        edited(call, told.peek("resultDisplay"));
-        call.shown_name = told.string("displayName").filter(|shown| *shown != call.name);
-        call.intention = told.string("description");
-        let result = told.any("result");
+        edited(call, members.peek("resultDisplay"));
+        call.shown_name = members.string("displayName").filter(|shown| *shown != call.name);
+        call.intention = members.string("description");
+        let result = members.any("result");
         let first = result.as_ref().map(|result| result.get(0).unwrap_or(result));
         call.output = first.map(|first| output_of(first.get("functionResponse").unwrap_or(first)));
-        told.forget(&["renderOutputAsMarkdown"]);
-        call.raw.extend(told.rest());
+        members.forget(&["renderOutputAsMarkdown"]);
+        call.raw.extend(members.rest());
         self.agents.extend(agent);
     }
 

@@ -467,7 +467,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, longest: usize) -> (Vec<String>, StreamEnd) {
-        let mut seen = Vec::new();
+        let mut pieces = Vec::new();
         let source = io::BufReader::with_capacity(3, text.as_bytes());
         let end = stream_object(source, "list", longest, |piece, offset, bytes| {
             let bytes = bytes.map_or("…", |bytes| std::str::from_utf8(bytes).unwrap());
@@ -476,16 +476,16 @@ mod tests {
                 StreamItem::Item => "-".into(),
                 StreamItem::Resumed | StreamItem::Fragment { .. } => panic!("nothing is recovered here"),
             };
-            seen.push(format!("{name}@{offset}={bytes}"));
+            pieces.push(format!("{name}@{offset}={bytes}"));
         });
-        (seen, end.unwrap())
+        (pieces, end.unwrap())
     }
 
     #[test]
     fn members_and_items_come_one_by_one() {
         let text = "\u{feff} {\"a\" : {\"x\":\"}\\\"]\"} , \"list\":[1, [2], \"t\\\\\"],\"b\":null}";
-        let (seen, end) = read(text, 100);
-        assert_eq!(seen, [r#"a@11={"x":"}\"]"}"#, "-@34=1", "-@37=[2]", r#"-@42="t\\""#, "b@53=null"]);
+        let (pieces, end) = read(text, 100);
+        assert_eq!(pieces, [r#"a@11={"x":"}\"]"}"#, "-@34=1", "-@37=[2]", r#"-@42="t\\""#, "b@53=null"]);
         assert_eq!(end, StreamEnd::Whole);
         assert_eq!(read("{}", 9), (vec![], StreamEnd::Whole));
         assert_eq!(read("{\"list\":[]}", 9), (vec![], StreamEnd::Whole));
@@ -496,30 +496,30 @@ mod tests {
     fn what_comes_before_a_break_is_given() {
         let text = r#"{"a":1,"list":[{"b":2},{"c":3}],"d":4}"#;
         for end in 1..text.len() {
-            let (seen, ended) = read(&text[..end], 100);
+            let (pieces, ended) = read(&text[..end], 100);
             assert!(matches!(ended, StreamEnd::Torn(_)), "{end}: {ended:?}");
             let whole = read(text, 100).0;
-            assert_eq!(seen, whole[..seen.len()], "{end}");
+            assert_eq!(pieces, whole[..pieces.len()], "{end}");
         }
         assert_eq!(read("[1]", 9).1, StreamEnd::Broken(0));
         assert_eq!(read(r#"{"a":1 "b":2}"#, 9), (vec!["a@5=1".into()], StreamEnd::Broken(8)));
     }
 
     fn recover(text: &str) -> (Vec<String>, StreamEnd) {
-        let mut seen = Vec::new();
+        let mut pieces = Vec::new();
         let source = io::BufReader::with_capacity(3, text.as_bytes());
         let end = stream_damaged_object(source, "list", "id", 1_000, |piece, _, bytes| {
             let text = bytes.map_or("…", |bytes| std::str::from_utf8(bytes).unwrap());
             let is_sound = serde_json::from_str::<serde_json::Value>(text).is_ok();
             match piece {
-                StreamItem::Member(name) => seen.push(format!("{name}={text}")),
-                StreamItem::Fragment { .. } => seen.push(format!("~{text}")),
-                StreamItem::Item | StreamItem::Resumed if is_sound => seen.push(text.to_owned()),
+                StreamItem::Member(name) => pieces.push(format!("{name}={text}")),
+                StreamItem::Fragment { .. } => pieces.push(format!("~{text}")),
+                StreamItem::Item | StreamItem::Resumed if is_sound => pieces.push(text.to_owned()),
                 StreamItem::Item | StreamItem::Resumed => return ItemVerdict::Unsound,
             }
             ItemVerdict::Sound
         });
-        (seen, end.unwrap())
+        (pieces, end.unwrap())
     }
 
     #[test]
@@ -533,13 +533,13 @@ mod tests {
             (r#"{"id":2,"t":nul}"#, r#"~{"id":2,"t":nul}"#),
         ] {
             let text = format!(r#"{{"a":1,"list":[{first},{damaged},{last}],"b":2}}"#);
-            let (seen, end) = recover(&text);
-            assert_eq!(seen, ["a=1", first, fragment, last, "b=2"], "{damaged}");
+            let (pieces, end) = recover(&text);
+            assert_eq!(pieces, ["a=1", first, fragment, last, "b=2"], "{damaged}");
             assert_eq!(end, StreamEnd::Whole, "{damaged}");
         }
         // An item that ends too early is returned as far as it goes, and the rest of it as damage.
-        let (seen, _) = recover(&format!(r#"{{"list":[{{"id":2}},"t":1}},{last}],"b":2}}"#));
-        assert_eq!(seen, [r#"{"id":2}"#, r#"~"t""#, last, "b=2"]);
+        let (pieces, _) = recover(&format!(r#"{{"list":[{{"id":2}},"t":1}},{last}],"b":2}}"#));
+        assert_eq!(pieces, [r#"{"id":2}"#, r#"~"t""#, last, "b=2"]);
         // Damage before the list does not hide it.
         assert_eq!(recover(&format!(r#"{{"a":"x,"list":[{last}],"b":2}}"#)).0, ["a=\"x,\"", "~…", last, "b=2"]);
         let torn = recover(&format!(r#"{{"list":[{first},{{"id":2,"t":"b"#));
@@ -548,9 +548,9 @@ mod tests {
 
     #[test]
     fn a_piece_that_is_too_long_is_passed_over() {
-        let (seen, end) = read(r#"{"list":[{"b":"long"},1],"d":4}"#, 5);
+        let (pieces, end) = read(r#"{"list":[{"b":"long"},1],"d":4}"#, 5);
         assert_eq!(
-            (seen.as_slice(), end),
+            (pieces.as_slice(), end),
             (&["-@9=…".to_owned(), "-@22=1".into(), "d@29=4".into()][..], StreamEnd::Whole)
         );
     }

@@ -246,7 +246,7 @@ fn append_log(turns: &[(u8, prop::sample::Index)]) -> Vec<(TranscriptSource, &'s
         }
         if *answers > 0 {
             // Each answer edits a file: it is written, changed, or, if the tool can, deleted.
-            let (asked, done, call) = (format!("e{entries}"), format!("e{}", entries + 1), format!("c{number}"));
+            let (start, done, call) = (format!("e{entries}"), format!("e{}", entries + 1), format!("c{number}"));
             let path = format!("f{}", number % 3);
             let input = match number % 5 {
                 0 | 3 => json!({"path": path, "content": "one\ntwo\n"}),
@@ -255,19 +255,19 @@ fn append_log(turns: &[(u8, prop::sample::Index)]) -> Vec<(TranscriptSource, &'s
             let (name, input) = (if number % 5 % 3 == 0 { "write" } else { "edit" }, &input);
             let head = ["Add", "Update", "Delete"][number % 3];
             let patch = format!("*** Begin Patch\n*** {head} File: {path}\n+x\n*** End Patch");
-            pi.push(json!({"type": "message", "id": asked, "parentId": parent(leaf), "message": {"role": "assistant",
+            pi.push(json!({"type": "message", "id": start, "parentId": parent(leaf), "message": {"role": "assistant",
                 "content": [{"type": "toolCall", "id": call, "name": name, "arguments": input}]}}));
-            pi.push(json!({"type": "message", "id": done, "parentId": asked,
+            pi.push(json!({"type": "message", "id": done, "parentId": start,
                 "message": {"role": "toolResult", "toolCallId": call, "content": "ok"}}));
-            claude.push(json!({"type": "assistant", "uuid": asked, "parentUuid": parent(leaf), "sessionId": "s",
-                "message": {"id": asked, "content": [{"type": "tool_use", "id": call, "name": name, "input": input}]}}));
-            claude.push(json!({"type": "user", "uuid": done, "parentUuid": asked, "sessionId": "s",
+            claude.push(json!({"type": "assistant", "uuid": start, "parentUuid": parent(leaf), "sessionId": "s",
+                "message": {"id": start, "content": [{"type": "tool_use", "id": call, "name": name, "input": input}]}}));
+            claude.push(json!({"type": "user", "uuid": done, "parentUuid": start, "sessionId": "s",
                 "message": {"content": [{"type": "tool_result", "tool_use_id": call, "content": "ok"}]}}));
             codex.push(json!({"type": "response_item", "payload":
                 {"type": "custom_tool_call", "call_id": call, "name": "apply_patch", "input": patch}}));
             codex.push(json!({"type": "response_item", "payload":
                 {"type": "custom_tool_call_output", "call_id": call, "output": "ok"}}));
-            copilot.push(json!({"type": "tool.execution_start", "id": asked,
+            copilot.push(json!({"type": "tool.execution_start", "id": start,
                 "data": {"toolCallId": call, "toolName": name, "arguments": input}}));
             copilot.push(json!({"type": "tool.execution_complete", "id": done,
                 "data": {"toolCallId": call, "success": true, "result": {"content": "ok"}}}));

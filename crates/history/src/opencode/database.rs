@@ -101,7 +101,7 @@ impl MessageStore for Database {
         while let Some(row) = rows.next().map_err(fail)? {
             let message: String = row.get(0).map_err(fail)?;
             let data: Option<String> = row.get(1).map_err(fail)?;
-            let mut said = match parsed(data.as_deref()) {
+            let mut stored_message = match parsed(data.as_deref()) {
                 Ok(Value::Object(members)) => {
                     let weight = data.as_ref().map_or(0, String::len);
                     let value = JsonMembers::of(Value::Object(members)).unwrap_or_default();
@@ -119,19 +119,19 @@ impl MessageStore for Database {
             let mut inner = parts.query(params![message, longest]).map_err(fail)?;
             while let Some(row) = inner.next().map_err(fail)? {
                 let data: Option<String> = row.get(0).map_err(fail)?;
-                said.weight = said.weight.saturating_add(data.as_ref().map_or(0, String::len));
-                if said.weight > MAX_JSON_ITEM {
+                stored_message.weight = stored_message.weight.saturating_add(data.as_ref().map_or(0, String::len));
+                if stored_message.weight > MAX_JSON_ITEM {
                     let _goes_on = each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(data.as_deref()) {
-                    Ok(part) => said.parts.push(part),
+                    Ok(part) => stored_message.parts.push(part),
                     Err(error) => {
                         let _goes_on = each(Err(format!("a part of message {message}: {error}")));
                     }
                 }
             }
-            if each(Ok(said)).is_break() {
+            if each(Ok(stored_message)).is_break() {
                 break;
             }
         }

@@ -239,10 +239,10 @@ fn tell(
         Err(problem) => return Err(problem),
     }
     let mut flow = ControlFlow::Continue(());
-    store.messages(id, &mut |said| {
-        match said {
-            Ok(said) => {
-                if let Some(turn) = teller.take(said) {
+    store.messages(id, &mut |message| {
+        match message {
+            Ok(message) => {
+                if let Some(turn) = teller.take(message) {
                     flow = turns(turn);
                 }
             }

@@ -82,23 +82,24 @@ impl MessageStore for FileStorage {
                     continue;
                 }
             };
-            let mut said = StoredMessage { id: message.to_owned(), message: value, parts: Vec::new(), weight: 0 };
+            let mut stored_message =
+                StoredMessage { id: message.to_owned(), message: value, parts: Vec::new(), weight: 0 };
             let parts = self.folder.join("part").join(message);
             for name in files::names(&parts)?.iter().filter(|name| name.ends_with(".json")) {
                 let path = parts.join(name);
-                said.weight = said.weight.saturating_add(size_of(&path));
-                if said.weight > MAX_JSON_ITEM {
+                stored_message.weight = stored_message.weight.saturating_add(size_of(&path));
+                if stored_message.weight > MAX_JSON_ITEM {
                     let _goes_on = each(Err(format!("message {message}: more than {MAX_JSON_ITEM} bytes")));
                     break;
                 }
                 match parsed(&path) {
-                    Ok(part) => said.parts.push(part),
+                    Ok(part) => stored_message.parts.push(part),
                     Err(error) => {
                         let _goes_on = each(Err(format!("a part of message {message}: {error}")));
                     }
                 }
             }
-            if each(Ok(said)).is_break() {
+            if each(Ok(stored_message)).is_break() {
                 break;
             }
         }

@@ -38,8 +38,8 @@ impl<'a> TurnFold<'a> {
     }
 
     /// Adds a message; returns the turn that it ended.
-    pub(super) fn take(&mut self, said: StoredMessage) -> Option<TranscriptTurn> {
-        let StoredMessage { id, mut message, parts, weight } = said;
+    pub(super) fn take(&mut self, stored_message: StoredMessage) -> Option<TranscriptTurn> {
+        let StoredMessage { id, mut message, parts, weight } = stored_message;
         let time = message.object("time").unwrap_or_default();
         let at = time.peek("created").and_then(crate::json::time_of);
         let ended_at = time.peek("completed").and_then(crate::json::time_of);
@@ -47,7 +47,7 @@ impl<'a> TurnFold<'a> {
             let ended = self.end_turn();
             self.weight = weight;
             self.begin(id, message, at);
-            self.fits(&parts, |teller, part| teller.asked(part));
+            self.fits(&parts, |teller, part| teller.user_part(part));
             return ended;
         }
         self.weight = self.weight.saturating_add(weight);
@@ -142,7 +142,7 @@ impl<'a> TurnFold<'a> {
     }
 
     /// A part of a person's message.
-    fn asked(&mut self, mut part: JsonMembers) {
+    fn user_part(&mut self, mut part: JsonMembers) {
         let draft = self.open.get_or_insert_default();
         let kind = part.string("type").unwrap_or_default();
         match kind.as_str() {
@@ -237,10 +237,10 @@ impl<'a> TurnFold<'a> {
 }
 
 /// Reads the program's data on an edited file: if it existed, and the changed lines.
-fn edited(call: &mut TranscriptToolCall, told: &JsonMembers) {
-    let kind = told.peek("exists").and_then(Value::as_bool);
+fn edited(call: &mut TranscriptToolCall, metadata: &JsonMembers) {
+    let kind = metadata.peek("exists").and_then(Value::as_bool);
     let kind = kind.map(|is_there| if is_there { EditKind::Edit } else { EditKind::Create });
-    let lines = told.peek("filediff").and_then(|diff| {
+    let lines = metadata.peek("filediff").and_then(|diff| {
         let number = |key: &str| diff.get(key).and_then(Value::as_u64);
         Some((number("additions")?, number("deletions")?))
     });

@@ -121,8 +121,8 @@ mod tests {
         let environment =
             StoreEnvironment { home: "/home/me".into(), pi_home: Some("/own".into()), ..StoreEnvironment::default() };
         let roots = store_roots(Platform::Linux, &environment);
-        let told: Vec<_> = roots.iter().map(|root| (root.product.as_str(), root.folder.to_str().unwrap())).collect();
-        assert_eq!(told, [("pi", "/own/sessions"), ("oh-my-pi", "/home/me/.omp/agent/sessions")]);
+        let folders: Vec<_> = roots.iter().map(|root| (root.product.as_str(), root.folder.to_str().unwrap())).collect();
+        assert_eq!(folders, [("pi", "/own/sessions"), ("oh-my-pi", "/home/me/.omp/agent/sessions")]);
     }
 
     #[test]

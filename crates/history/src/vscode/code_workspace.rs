@@ -65,9 +65,9 @@ fn plain_json(bytes: &[u8]) -> Vec<u8> {
                 plain.push(b' ');
             }
             (b'}' | b']', _) => {
-                let kept = plain.trim_ascii_end().len();
-                if plain[..kept].ends_with(b",") {
-                    plain.truncate(kept - 1);
+                let trimmed_length = plain.trim_ascii_end().len();
+                if plain[..trimmed_length].ends_with(b",") {
+                    plain.truncate(trimmed_length - 1);
                 }
                 plain.push(*byte);
                 at += 1;

@@ -81,9 +81,9 @@ fn result_details(call: &mut TranscriptToolCall, details: Value, members: &mut J
     let mut details = match JsonMembers::of(details) {
         Ok(details) => details,
         Err(other) => {
-            let mut kept = JsonMembers::default();
-            kept.insert("values", other);
-            members.keep("resultDetails", kept);
+            let mut wrapper = JsonMembers::default();
+            wrapper.insert("values", other);
+            members.keep("resultDetails", wrapper);
             return false;
         }
     };

@@ -38,7 +38,7 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
         }
     }
     let mut response = flat(main);
-    let told: Vec<SubagentChat> = children
+    let chats: Vec<SubagentChat> = children
         .into_iter()
         .map(|(call, values)| {
             let Response { parts, references, .. } = flat(values);
@@ -46,7 +46,7 @@ pub(crate) fn response_of(values: Vec<Value>) -> Response {
             SubagentChat { chat: chat_of(&call, turn), call }
         })
         .collect();
-    attach(&mut response.parts, told);
+    attach(&mut response.parts, chats);
     response
 }
 
@@ -210,8 +210,9 @@ impl ResponseBuilder {
             return self.push(TranscriptPart::Raw(members.into_value()));
         };
         let place = location_from(&target);
-        let said = members.string("name").or_else(|| Some(target.get("name")?.as_str()?.to_owned()));
-        let name = said.unwrap_or_else(|| place.as_ref().map(|place| place.name().to_owned()).unwrap_or_default());
+        let given_name = members.string("name").or_else(|| Some(target.get("name")?.as_str()?.to_owned()));
+        let name =
+            given_name.unwrap_or_else(|| place.as_ref().map(|place| place.name().to_owned()).unwrap_or_default());
         if !name.is_empty() {
             self.text(&format!("`{name}`"));
         }
@@ -361,12 +362,12 @@ impl ResponseBuilder {
         let message = link_labels::message(&mut members, "message").or_else(|| members.message("content"));
         let message = message.unwrap_or_else(|| {
             let questions = members.peek("questions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let told = questions.iter().filter_map(|question| {
+            let texts = questions.iter().filter_map(|question| {
                 message_of(
                     question.get("message").or_else(|| question.get("title")).or_else(|| question.get("question"))?,
                 )
             });
-            told.collect::<Vec<_>>().join("\n")
+            texts.collect::<Vec<_>>().join("\n")
         });
         let answer = members.string("state").or_else(|| {
             let used = members.peek("isUsed").and_then(Value::as_bool)?;

@@ -18,9 +18,9 @@ pub(crate) fn workspace_of(blocks: &[ContextBlock]) -> TranscriptWorkspace {
         match block.name.as_str() {
             "environment_info" => {
                 workspace.system = after(&block.text, "The user's current OS is: ").map(str::to_owned);
-                workspace.shell = after(&block.text, "The user's default shell is: ").map(|said| {
-                    let quoted = said.strip_prefix('"').and_then(|said| said.split_once('"'));
-                    quoted.map_or_else(|| said.trim_end_matches('.').to_owned(), |(shell, _)| shell.to_owned())
+                workspace.shell = after(&block.text, "The user's default shell is: ").map(|value| {
+                    let quoted = value.strip_prefix('"').and_then(|value| value.split_once('"'));
+                    quoted.map_or_else(|| value.trim_end_matches('.').to_owned(), |(shell, _)| shell.to_owned())
                 });
             }
             "workspace_info" => {
@@ -46,7 +46,7 @@ pub(crate) fn workspace_of(blocks: &[ContextBlock]) -> TranscriptWorkspace {
 
 /// The rest of a line after its beginning.
 fn after<'a>(text: &'a str, head: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.trim_start().strip_prefix(head)).map(str::trim).filter(|said| !said.is_empty())
+    text.lines().find_map(|line| line.trim_start().strip_prefix(head)).map(str::trim).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

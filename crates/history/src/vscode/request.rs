@@ -79,15 +79,15 @@ fn message_of(request: &mut JsonMembers) -> TranscriptMessage {
     let mut message = TranscriptMessage::default();
     match request.any("message") {
         Some(Value::Object(members)) => {
-            let mut said = JsonMembers::of(Value::Object(members)).unwrap_or_default();
-            message.text = said.string("text").unwrap_or_default();
-            let parts = said.list("parts");
+            let mut members = JsonMembers::of(Value::Object(members)).unwrap_or_default();
+            message.text = members.string("text").unwrap_or_default();
+            let parts = members.list("parts");
             add_words(&mut message.text, &parts);
             // Plain text parts repeat the text.
             let telling: Vec<Value> =
                 parts.into_iter().filter(|part| part.get("kind").and_then(Value::as_str) != Some("text")).collect();
             message.command = telling.iter().find_map(command_of);
-            message.raw = said.rest();
+            message.raw = members.rest();
             if !telling.is_empty() {
                 message.raw.insert("parts".to_owned(), Value::Array(telling));
             }

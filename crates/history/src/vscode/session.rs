@@ -145,7 +145,7 @@ fn draft_of(root: &mut JsonMembers) -> Option<String> {
 
 /// The address of the pull request in a turn, as a part of its answer or in a call's data.
 fn pull_request_of(turn: &TranscriptTurn) -> Option<String> {
-    let told = turn.parts.iter().rev().filter_map(|part| match part {
+    let records = turn.parts.iter().rev().filter_map(|part| match part {
         TranscriptPart::Notice(notice) if notice.kind == PULL_REQUEST => Some(&notice.raw),
         TranscriptPart::ToolCall(call) => {
             let shown = call.raw.get("toolSpecificData")?.as_object()?;
@@ -153,10 +153,10 @@ fn pull_request_of(turn: &TranscriptTurn) -> Option<String> {
         }
         _ => None,
     });
-    let mut addresses = told.filter_map(|told| {
+    let mut addresses = records.filter_map(|record| {
         // Older versions have it directly, newer ones as a command's argument.
-        let opened = || told.get("command")?.get("arguments")?.get(0);
-        Some(location_from(told.get("uri").or_else(opened)?)?.uri).filter(|uri| !uri.is_empty())
+        let opened = || record.get("command")?.get("arguments")?.get(0);
+        Some(location_from(record.get("uri").or_else(opened)?)?.uri).filter(|uri| !uri.is_empty())
     });
     addresses.next()
 }

@@ -22,17 +22,17 @@ pub(super) fn add_edits(turn: &mut TranscriptTurn, editing: &EditingSession) {
     for edit in editing.edits(&turn.id) {
         let uri = same_uri(&edit.place.uri);
         let is_by_call = is_told_by_call(turn, &edit);
-        let told = turn.parts.iter_mut().find_map(|part| match part {
-            TranscriptPart::Edit(told) if same_uri(&told.place.uri) == uri => Some(told),
+        let known_edit = turn.parts.iter_mut().find_map(|part| match part {
+            TranscriptPart::Edit(known_edit) if same_uri(&known_edit.place.uri) == uri => Some(known_edit),
             _ => None,
         });
-        match told {
-            Some(told) => {
-                told.added = told.added.or(edit.added);
-                told.removed = told.removed.or(edit.removed);
+        match known_edit {
+            Some(known_edit) => {
+                known_edit.added = known_edit.added.or(edit.added);
+                known_edit.removed = known_edit.removed.or(edit.removed);
                 if edit.kind != EditKind::Edit {
-                    told.kind = edit.kind;
-                    told.from = told.from.take().or(edit.from);
+                    known_edit.kind = edit.kind;
+                    known_edit.from = known_edit.from.take().or(edit.from);
                 }
             }
             // The call shows the text that it wrote.

@@ -139,7 +139,7 @@ impl TurnFold {
     fn edited(&mut self, mut edit: TranscriptEdit) {
         let Some(turn_assembler) = &self.current else { return };
         let is_told = turn_assembler.draft.turn.tool_calls().any(|call| match &call.input {
-            ToolInput::Edits(edits) => edits.iter().any(|told| told.path == edit.place.shown()),
+            ToolInput::Edits(edits) => edits.iter().any(|call_edit| call_edit.path == edit.place.shown()),
             _ => false,
         });
         if is_told {

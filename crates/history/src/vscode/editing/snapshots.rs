@@ -93,12 +93,12 @@ impl Snapshots {
                 })
             }
             Moment::After { request: wanted } => {
-                let said = self.0.iter().position(|snapshot| match &snapshot.when {
+                let position = self.0.iter().position(|snapshot| match &snapshot.when {
                     SnapshotMoment::After { request } => is(request, wanted),
                     SnapshotMoment::At { .. } | SnapshotMoment::Newest => false,
                 });
                 // A request without a snapshot ended where the next one began.
-                said.or_else(|| {
+                position.or_else(|| {
                     let last = self.0.iter().rposition(|snapshot| match &snapshot.when {
                         SnapshotMoment::At { request, .. } => is(request, wanted),
                         SnapshotMoment::After { .. } | SnapshotMoment::Newest => false,

@@ -195,18 +195,18 @@ impl Timeline {
         };
         let baseline = self.baselines.iter().filter(|baseline| baseline.uri == uri && baseline.epoch <= epoch);
         let baseline = baseline.max_by_key(|baseline| baseline.epoch);
-        let begun = earlier().rfind(begins);
-        let (mut file, from) = match (begun, baseline) {
-            (Some(begun), baseline) if baseline.is_none_or(|baseline| baseline.epoch <= begun.epoch) => {
-                let file = match &begun.action {
+        let beginning = earlier().rfind(begins);
+        let (mut file, from) = match (beginning, baseline) {
+            (Some(beginning), baseline) if baseline.is_none_or(|baseline| baseline.epoch <= beginning.epoch) => {
+                let file = match &beginning.action {
                     TimelineAction::Create(content) => FileSnapshot::Text(content.clone()),
-                    TimelineAction::RenamedFrom(old) => self.text_before(old, begun.epoch, initial, depth + 1),
+                    TimelineAction::RenamedFrom(old) => self.text_before(old, beginning.epoch, initial, depth + 1),
                     TimelineAction::Delete
                     | TimelineAction::RenamedAway
                     | TimelineAction::Edit(_)
                     | TimelineAction::Other => FileSnapshot::Unknown,
                 };
-                (file, begun.epoch + 1)
+                (file, beginning.epoch + 1)
             }
             (_, Some(baseline)) => (FileSnapshot::Text(baseline.content.clone()), baseline.epoch),
             (_, None) => (self.untouched(uri, initial), 0),
