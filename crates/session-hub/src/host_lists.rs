@@ -100,14 +100,14 @@ async fn ask(
 
 /// Waits for the reason why a host is unreachable.
 async fn away(provider: &HostProvider) -> String {
-    let mut told = provider.subscribe();
+    let mut events = provider.subscribe();
     loop {
         match provider.availability() {
             Availability::Away { reason } => return reason.to_string(),
             Availability::Incompatible { message } => return message.to_string(),
             Availability::Ready | Availability::Connecting => {}
         }
-        if let Err(RecvError::Closed) = told.recv().await {
+        if let Err(RecvError::Closed) = events.recv().await {
             // The provider is gone, which is impossible while it is borrowed.
             std::future::pending::<()>().await;
         }

@@ -150,7 +150,7 @@ struct HubState {
     active_hub: Option<Arc<ActiveHub>>,
     visits: usize,
     /// Counts connections, so that a pending stop notices a new one.
-    begun: u64,
+    connection_count: u64,
 }
 
 impl SessionHub {
@@ -184,25 +184,25 @@ impl SessionHub {
             }
         };
         state.visits += 1;
-        state.begun += 1;
+        state.connection_count += 1;
         Ok(active_hub)
     }
 
     fn leave(&self) {
-        let begun = {
+        let connection_count = {
             let mut state = self.state();
             state.visits = state.visits.saturating_sub(1);
             if state.visits > 0 {
                 return;
             }
-            state.begun
+            state.connection_count
         };
         let hub = self.clone();
         let end = async move {
             tokio::time::sleep(LINGER).await;
             let ended = {
                 let mut state = hub.state();
-                let ended = if state.begun == begun { state.active_hub.take() } else { None };
+                let ended = if state.connection_count == connection_count { state.active_hub.take() } else { None };
                 // Before another hub starts: there cannot be two providers with the same id.
                 if let Some(ended) = &ended {
                     ended.retire();

@@ -119,7 +119,7 @@ impl ClientFeed {
             }
         };
         let shown = tokio::select! {
-            told = frames.recv() => return match told {
+            message = frames.recv() => return match message {
                 Ok(frame) => Some(Some(frame)),
                 Err(RecvError::Lagged(_)) => {
                     // Queued frames are older than the list that the client will request.
@@ -162,15 +162,15 @@ mod tests {
     async fn who_is_too_slow_is_told_to_list_anew_and_nothing_older() {
         let (management, _driver) = Management::new(Registry::new(), Arc::new(InMemoryState::default())).unwrap();
         let frames = broadcast::Sender::new(2);
-        let mut told = follow(frames.subscribe(), management.observe(|view| view.clone()));
+        let mut stream = follow(frames.subscribe(), management.observe(|view| view.clone()));
         for number in 0..5 {
             frames.send(format!("{number}").into()).unwrap();
         }
-        let first: Value = serde_json::from_str(&told.next().await.unwrap()).unwrap();
+        let first: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
         assert_eq!((&first["method"], &first["params"]["reset"]), (&CHANGED.into(), &true.into()));
         frames.send("later".into()).unwrap();
-        assert_eq!(told.next().await.as_deref(), Some("later"));
+        assert_eq!(stream.next().await.as_deref(), Some("later"));
         drop(frames);
-        assert_eq!(told.next().await, None);
+        assert_eq!(stream.next().await, None);
     }
 }

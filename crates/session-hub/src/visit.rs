@@ -166,8 +166,8 @@ impl HubConnection {
             return Err(refused_without_provider(ManagementError::UnknownProvider(params.provider_id)));
         }
         let answer = if params.trusted { Trust::Trusted } else { Trust::Refused };
-        let kept = self.management.set_trust(provider, Uri::from(params.folder), answer);
-        kept.map_err(|error| refused_without_provider(error.into()))
+        let result = self.management.set_trust(provider, Uri::from(params.folder), answer);
+        result.map_err(|error| refused_without_provider(error.into()))
     }
 }
 
@@ -245,9 +245,9 @@ impl SessionHubConnection for HubConnection {
     fn subscribe(&self) -> (wire::SubscribeResult, BoxStream<'static, Arc<str>>) {
         // Listen before reading, so that no change is lost in between.
         let frames = self.active_hub.frames.subscribe();
-        let told = publisher::follow(frames, self.management.observe(|view| view.clone()));
+        let updates = publisher::follow(frames, self.management.observe(|view| view.clone()));
         let result = wire::SubscribeResult { view: rows::view(&self.management.view()) };
-        (result, told)
+        (result, updates)
     }
 }
 
