@@ -349,8 +349,8 @@ mod tests {
         assert_eq!(working_directory.as_str(), "file:///r/app.worktrees/fix");
         assert_eq!((repository.detail.as_deref(), repository.base_branch_name.as_deref()), (Some("fix"), Some("main")));
         assert_eq!(repository.base_branch_protected, None, "nobody said so");
-        let told = metadata(json!({"repositoryPath": "/r/app", "baseBranchProtected": true}));
-        assert_eq!(told.workspace(None).unwrap().repositories[0].base_branch_protected, Some(true));
+        let metadata = metadata(json!({"repositoryPath": "/r/app", "baseBranchProtected": true}));
+        assert_eq!(metadata.workspace(None).unwrap().repositories[0].base_branch_protected, Some(true));
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn wakes_of(provider: &dyn SessionsProvider, stopped: oneshot::Receiver<()>) -> 
     let wakes = stream::unfold((events, stopped), |(mut events, mut stopped)| async move {
         tokio::select! {
             _ = &mut stopped => None,
-            told = events.recv() => match told {
+            event = events.recv() => match event {
                 Ok(_) | Err(RecvError::Lagged(_)) => Some(((), (events, stopped))),
                 Err(RecvError::Closed) => None,
             },

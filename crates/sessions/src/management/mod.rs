@@ -250,8 +250,8 @@ impl ManagementShared {
     fn current(&self) -> MutexGuard<'_, ManagementState> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.snapshot();
-        let told = inner.aggregate.catch_up(&entries);
-        for event in told.events {
+        let changes = inner.aggregate.catch_up(&entries);
+        for event in changes.events {
             inner.viewers.selections().for_each(|selection| selection.follow(&event));
             if let SessionsEvent::SessionReplacement(replaced) = &event {
                 let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
@@ -259,7 +259,7 @@ impl ManagementShared {
             }
             self.tell(event);
         }
-        for session in told.dropped {
+        for session in changes.dropped {
             if inner.aggregate.get(&session).is_none() {
                 inner.viewers.selections().for_each(|selection| selection.dropped(&session));
             }

@@ -90,8 +90,8 @@ impl Management {
             Some(answer) => answer,
             None => {
                 let question = TrustQuestion { provider_id: provider.clone(), workspace };
-                let said = ask.ask(&question).await;
-                let Some(answer) = said else { return Err(ManagementError::TrustUnanswered(folder)) };
+                let reply = ask.ask(&question).await;
+                let Some(answer) = reply else { return Err(ManagementError::TrustUnanswered(folder)) };
                 self.set_trust(provider.clone(), folder.clone(), answer)?;
                 answer
             }

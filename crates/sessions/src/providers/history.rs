@@ -127,9 +127,9 @@ impl HistoryProvider {
             entries.iter().map(|entry| known(entry).map(|row| row.source.session().changes())).collect()
         };
         let unknown = entries.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(entry, _)| entry);
-        let mut asked = self.catalog.changes(unknown)?.into_iter();
+        let mut new_changes = self.catalog.changes(unknown)?.into_iter();
         for (entry, known) in entries.into_iter().zip(known) {
-            let changes = known.unwrap_or_else(|| asked.next().map(changes).unwrap_or_default());
+            let changes = known.unwrap_or_else(|| new_changes.next().map(changes).unwrap_or_default());
             found.push(CatalogSession { entry, changes });
         }
         Ok(())

@@ -28,7 +28,7 @@ struct KnownRepository {
     /// Its folder: for a worktree, that of the main repository.
     path: String,
     /// The metadata that identifies it.
-    said: Vec<(&'static str, String)>,
+    identity: Vec<(&'static str, String)>,
 }
 
 impl KnownRepository {
@@ -39,9 +39,9 @@ impl KnownRepository {
             [REPOSITORY_PATH, WORKTREE_PATH, WORKING_DIRECTORY_PATH].into_iter().find_map(|key| session.text(key));
         let path = path.filter(|path| is_known && !path.contains("://"))?.to_owned();
         let names = [REPOSITORY_NWO, REPOSITORY, REPOSITORY_URL].into_iter();
-        let mut said: Vec<_> = names.filter_map(|key| Some((key, session.text(key)?.to_owned()))).collect();
-        said.push((REPOSITORY_PATH, path.clone()));
-        Some(Self { path, said })
+        let mut identity: Vec<_> = names.filter_map(|key| Some((key, session.text(key)?.to_owned()))).collect();
+        identity.push((REPOSITORY_PATH, path.clone()));
+        Some(Self { path, identity })
     }
 
     fn uri(&self) -> Uri {
@@ -50,7 +50,7 @@ impl KnownRepository {
 
     /// Adds its metadata to others.
     fn with(&self, metadata: Metadata) -> Metadata {
-        self.said.iter().fold(metadata, |metadata, (key, value)| metadata.with(key, value))
+        self.identity.iter().fold(metadata, |metadata, (key, value)| metadata.with(key, value))
     }
 
     /// Its workspace for a new session.
@@ -66,7 +66,7 @@ impl KnownRepository {
 
     /// Returns whether its name, its remote or its folder contains the typed text.
     fn has(&self, typed: &str) -> bool {
-        self.said.iter().any(|(_, value)| value.to_lowercase().contains(typed))
+        self.identity.iter().any(|(_, value)| value.to_lowercase().contains(typed))
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct SessionDetails {
     /// The main chat, by the session's own state.
     pub(super) main: Option<String>,
     /// Its chats, with the main one, by the session's own state. Their status is in `chats`.
-    pub(super) told: Vec<SessionChatSummary>,
+    pub(super) summaries: Vec<SessionChatSummary>,
     /// The details of each chat, by the host's URI.
     pub(super) chats: HashMap<String, ChatDetails>,
     /// Its branch, if its host answers that question.
@@ -84,7 +84,7 @@ impl SessionDetails {
             model: value("model"),
             model_is_setting: config.is_some_and(|config| config.schema.properties.contains_key("model")),
             main: session.default_chat.clone(),
-            told: session.chats.iter().map(listed).collect(),
+            summaries: session.chats.iter().map(listed).collect(),
             chats,
             branch,
         }
@@ -96,8 +96,8 @@ impl SessionDetails {
     }
 
     /// The summary of a chat in the session's state.
-    pub(super) fn told(&self, resource: &str) -> Option<&SessionChatSummary> {
-        self.told.iter().find(|chat| chat.resource == resource)
+    pub(super) fn summary(&self, resource: &str) -> Option<&SessionChatSummary> {
+        self.summaries.iter().find(|chat| chat.resource == resource)
     }
 
     /// Returns whether some of it holds only during a subscription.
@@ -127,9 +127,9 @@ fn listed(chat: &ChatSummary) -> SessionChatSummary {
 impl ChatDetails {
     /// The details from a chat's own channel.
     pub(super) fn of(chat: &HostChat) -> Self {
-        let said = chat.active_turn.iter().map(|turn| &turn.message);
-        let said = said.chain(chat.turns.iter().rev().map(|turn| &turn.message));
-        let model = said.filter_map(|message| message.model.as_ref()).next();
+        let messages = chat.active_turn.iter().map(|turn| &turn.message);
+        let messages = messages.chain(chat.turns.iter().rev().map(|turn| &turn.message));
+        let model = messages.filter_map(|message| message.model.as_ref()).next();
         let running = chat.active_turn.as_ref().map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
         let parts = chat.turns.iter().flat_map(|turn| &turn.response_parts).chain(running);
         // Older turns may have changed files, too.
@@ -263,13 +263,13 @@ mod tests {
             json!({"activeTurn": {"id": "t", "startedAt": "2026-01-01T00:00:00.000Z",
                 "message": {"text": "", "origin": {"kind": "user"}, "model": {"id": "m1"}}, "responseParts": parts}})
         };
-        let said = ChatDetails::of(&chat(turn(json!([
+        let details = ChatDetails::of(&chat(turn(json!([
             call("running", "Building", json!([])),
             call("completed", "Read a file", json!([])),
             {"kind": "markdown", "id": "p", "content": "x"},
         ]))));
-        assert_eq!(said.description, Some("Building".into()));
-        assert_eq!(said.model.as_deref(), Some("m1"));
+        assert_eq!(details.description, Some("Building".into()));
+        assert_eq!(details.model.as_deref(), Some("m1"));
         let unnamed = ChatDetails::of(&chat(turn(json!([call("running", "", json!([]))]))));
         assert_eq!(unnamed.description, Some("Tool".into()));
         let done = ChatDetails::of(&chat(turn(json!([call("completed", "Read a file", json!([]))]))));
@@ -280,8 +280,8 @@ mod tests {
     fn a_turn_ends_when_it_began_and_what_it_took() {
         let turn = json!({"id": "t", "startedAt": "1970-01-01T00:00:01.000Z", "duration": 500, "state": "complete",
             "message": {"text": "", "origin": {"kind": "user"}}, "responseParts": []});
-        let said = ChatDetails::of(&chat(json!({"turns": [turn]})));
-        assert_eq!(said.last_turn_end, Some(Timestamp(1_500)));
+        let details = ChatDetails::of(&chat(json!({"turns": [turn]})));
+        assert_eq!(details.last_turn_end, Some(Timestamp(1_500)));
     }
 
     #[test]
@@ -296,15 +296,15 @@ mod tests {
         ]);
         let turn = json!({"id": "t", "state": "complete", "message": {"text": "", "origin": {"kind": "user"}},
             "responseParts": [call("completed", "", edits)]});
-        let said = ChatDetails::of(&chat(json!({"turns": [turn]})));
-        let changes = said.changes.unwrap();
-        let told: Vec<_> = changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
+        let details = ChatDetails::of(&chat(json!({"turns": [turn]})));
+        let changes = details.changes.unwrap();
+        let files: Vec<_> = changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
         let expected = [
             ("f:///new", FileOperation::Created, 5),
             ("f:///moved", FileOperation::Modified, 1),
             ("f:///gone", FileOperation::Deleted, 0),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(files, expected);
         assert_eq!(changes[0].original_uri, None);
         assert_eq!(changes[1].original_uri, Some("old:f:///old".into()));
     }

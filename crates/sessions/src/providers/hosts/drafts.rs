@@ -158,14 +158,14 @@ pub(super) async fn send_first(
     };
     shared.begin_sending(id, &host_uri, show).ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
     let mut sending = DraftSendGuard { shared, id, is_committed: false };
-    let begun = tokio::select! {
-        begun = begin(shared, &client, create, message, commit) => begun,
+    let outcome = tokio::select! {
+        outcome = begin(shared, &client, create, message, commit) => outcome,
         () = disconnected(&client) => Err(FirstSendError::Unknown(shared.not_reached())),
         () = taken_back(&client, &host_uri) => Err(FirstSendError::Nothing(ProviderError::Refused(
             "the host removed the session before its first message: try again, or another agent".to_owned(),
         ))),
     };
-    let error = match begun {
+    let error = match outcome {
         Ok((host_session, main)) => {
             let summary = summary(&host_uri, &draft, host_session);
             let committed = shared.commit(id, summary, main).ok_or_else(|| shared.not_reached())?;

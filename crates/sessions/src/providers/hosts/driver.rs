@@ -115,7 +115,7 @@ async fn keep_connected(shared: &Arc<HostState>, endpoint: &Endpoint, options: &
         match retry {
             Retry::Soon => sleep(retry_delays.next()).await,
             Retry::Late => sleep(retry_delays.longest()).await,
-            Retry::WhenAsked => shared.asked.notified().await,
+            Retry::WhenAsked => shared.retry_requested.notified().await,
         }
     }
 }
@@ -335,7 +335,7 @@ fn turned_away(why: &str, reconnect: &Backoff) -> String {
 fn is_login_refused(why: &str) -> bool {
     // Programs on the host may be denied something, too, but in other words.
     let methods = ["publickey", "password", "keyboard-interactive", "gssapi", "hostbased"];
-    let denied = |said: &str| methods.iter().any(|method| said.starts_with(method));
+    let denied = |rest: &str| methods.iter().any(|method| rest.starts_with(method));
     why.starts_with("ssh to ")
         && (why.split("Permission denied (").skip(1).any(denied)
             || ["Host key verification failed", "Too many authentication failures"].iter().any(|it| why.contains(it)))
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_login_that_was_refused_is_told_from_a_connection_that_was_lost() {
-        let said = |complaint: &str| {
+        let is_refused = |complaint: &str| {
             let (host, status) = ("dev-box".to_owned(), Some("exit status: 255".to_owned()));
             is_login_refused(&SshError::Ended { host, status, complaint: complaint.to_owned() }.to_string())
         };
@@ -373,7 +373,7 @@ mod tests {
             "No ED25519 host key is known for dev-box.\r\nHost key verification failed.",
             "Received disconnect from 10.0.0.7 port 22:2: Too many authentication failures",
         ] {
-            assert!(said(refused), "{refused}");
+            assert!(is_refused(refused), "{refused}");
         }
         for lost in [
             "",
@@ -382,7 +382,7 @@ mod tests {
             "bash: line 1: /opt/grove: Permission denied",
             "a folder is not watched: Permission denied (os error 13)",
         ] {
-            assert!(!said(lost), "{lost}");
+            assert!(!is_refused(lost), "{lost}");
         }
         assert!(!is_login_refused("the host cannot be reached (Permission denied (os error 13)): is it running?"));
     }

@@ -45,7 +45,7 @@ pub(super) async fn follow(
     let Some(mut channels) = listening else { return shared.set_details(&host_uri, SessionDetails::settle) };
     loop {
         channels.show(&shared, &host_uri);
-        let heard = async {
+        let change = async {
             sleep(PAUSE).await;
             channels.changed().await?;
             channels.keep_up(&client).await;
@@ -53,7 +53,7 @@ pub(super) async fn follow(
         };
         tokio::select! {
             _ = &mut stopped => break,
-            heard = heard => if heard.is_err() {
+            change = change => if change.is_err() {
                 return;
             },
         }
@@ -127,11 +127,11 @@ impl Channels {
 
     fn show(&self, shared: &HostState, host_uri: &str) {
         let listened = self.chats.iter().filter_map(|(name, chat)| Some((name, chat.as_ref()?)));
-        let told = listened.filter_map(|(name, chat)| {
-            let said = chat.read(|state| state.chat().map(ChatDetails::of))?;
-            Some((name.clone(), said))
+        let chat_details = listened.filter_map(|(name, chat)| {
+            let details = chat.read(|state| state.chat().map(ChatDetails::of))?;
+            Some((name.clone(), details))
         });
-        let chats = told.collect();
+        let chats = chat_details.collect();
         let changeset = self.changeset.as_ref().and_then(|changeset| {
             changeset.read(|state| match state {
                 ResourceState::Changeset(changeset) => Some(changeset.clone()),

@@ -115,7 +115,7 @@ impl HostProvider {
     /// Tries a host again that refused this client, since somebody wants to see it. Other hosts are retried by
     /// themselves, and nothing happens.
     pub fn retry_now(&self) {
-        self.shared.asked.notify_waiters();
+        self.shared.retry_requested.notify_waiters();
     }
 
     /// The provider's host.

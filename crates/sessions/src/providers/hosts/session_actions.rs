@@ -217,7 +217,8 @@ impl SessionsProvider for HostProvider {
                     }
                     Err(error) => return Err(request_error(&self.shared, error)),
                 }
-                self.seen(&client, host_uri, |chats| chats.iter().all(|chat| chat.resource != channel)).await;
+                self.wait_until_listed(&client, host_uri, |chats| chats.iter().all(|chat| chat.resource != channel))
+                    .await;
                 Ok(true)
             }
         }
@@ -261,7 +262,7 @@ impl SessionsProvider for HostProvider {
             ..CreateChatParams::default()
         };
         client.request(create).await.map_err(|error| request_error(&self.shared, error))?;
-        self.seen(&client, host_uri, |chats| chats.iter().any(|known| known.resource == chat)).await;
+        self.wait_until_listed(&client, host_uri, |chats| chats.iter().any(|known| known.resource == chat)).await;
         Ok(row.session)
     }
 
@@ -327,8 +328,10 @@ impl HostProvider {
         let params = json!({"channel": channel, "title": title});
         let renamed = client.request_raw::<RenameResult>(Method::Rename.as_str(), &params).await;
         let RenameResult {} = renamed.map_err(|error| request_error(&self.shared, error))?;
-        self.seen(&client, host_uri, |chats| chats.iter().any(|chat| chat.resource == channel && chat.title == title))
-            .await;
+        self.wait_until_listed(&client, host_uri, |chats| {
+            chats.iter().any(|chat| chat.resource == channel && chat.title == title)
+        })
+        .await;
         Ok(())
     }
 
@@ -365,10 +368,16 @@ impl HostProvider {
     }
 
     /// Waits until the list shows the chats of a session as expected, and shows them so.
-    async fn seen(&self, client: &Client<Ahp>, host_uri: &str, done: impl Fn(&[SessionChatSummary]) -> bool) {
+    async fn wait_until_listed(
+        &self,
+        client: &Client<Ahp>,
+        host_uri: &str,
+        done: impl Fn(&[SessionChatSummary]) -> bool,
+    ) {
         let mut sessions = client.sessions();
-        let seen = sessions.until(|list| done(list.get(host_uri)?.chats.as_deref().unwrap_or_default()).then_some(()));
-        if timeout(LISTING_TIMEOUT, seen).await.is_err() {
+        let listing =
+            sessions.until(|list| done(list.get(host_uri)?.chats.as_deref().unwrap_or_default()).then_some(()));
+        if timeout(LISTING_TIMEOUT, listing).await.is_err() {
             tracing::debug!(session = host_uri, "a host's list does not show an action");
         }
         // The driver reads the list as well, and may come later than the caller.

@@ -57,7 +57,7 @@ pub(super) struct SessionFacts<'a> {
 
 /// Returns whether a row is a session of another tool. Those have their own providers.
 pub(super) fn is_history(row: &SessionSummary) -> bool {
-    said(row, HISTORY).is_some()
+    meta_value(row, HISTORY).is_some()
 }
 
 /// The status of a row as a whole.
@@ -72,7 +72,7 @@ pub(super) fn folder(row: &SessionSummary) -> Option<String> {
 
 /// Returns whether a row itself names the repository of its folder.
 pub(super) fn tells_repository(row: &SessionSummary) -> bool {
-    [REPOSITORY_PATH, REPOSITORY_NWO, REPOSITORY_URL].into_iter().any(|key| said(row, key).is_some())
+    [REPOSITORY_PATH, REPOSITORY_NWO, REPOSITORY_URL].into_iter().any(|key| meta_value(row, key).is_some())
 }
 
 /// The path of a `file:` URI; anything else as it is.
@@ -146,7 +146,7 @@ fn metadata(known: &SessionFacts<'_>) -> Metadata {
         all.entry(key).or_insert(value);
     };
     for key in TOLD {
-        if let Some(value) = said(row, key) {
+        if let Some(value) = meta_value(row, key) {
             add(key, value.clone());
         }
     }
@@ -158,7 +158,7 @@ fn metadata(known: &SessionFacts<'_>) -> Metadata {
     if let Some(facts) = known.folder {
         // `owner/name` alone is taken for one on GitHub: a row with the address of the remote knows better.
         if let Some(repository) = &facts.repository
-            && said(row, REPOSITORY_URL).is_none()
+            && meta_value(row, REPOSITORY_URL).is_none()
         {
             add(REPOSITORY_NWO, repository.as_str().into());
         }
@@ -182,11 +182,11 @@ fn metadata(known: &SessionFacts<'_>) -> Metadata {
 fn chats(known: &SessionFacts<'_>) -> Vec<ChatState> {
     let row = known.row;
     // A list need not contain the chats. Then the session's own state does, once it was fetched.
-    let told = row.chats.as_deref().unwrap_or(&known.details.told);
+    let summaries = row.chats.as_deref().unwrap_or(&known.details.summaries);
     let main = row.default_chat.as_deref().or(known.details.main.as_deref());
-    let main = main.or(told.first().map(|chat| chat.resource.as_str())).unwrap_or(&row.resource);
-    let of_main = told.iter().find(|chat| chat.resource == main);
-    let others = || told.iter().filter(|chat| chat.resource != main);
+    let main = main.or(summaries.first().map(|chat| chat.resource.as_str())).unwrap_or(&row.resource);
+    let of_main = summaries.iter().find(|chat| chat.resource == main);
+    let others = || summaries.iter().filter(|chat| chat.resource != main);
     let mut all = vec![main_chat(known, main, of_main, others())];
     all.extend(others().map(|chat| other_chat(known, chat)));
     all
@@ -196,24 +196,24 @@ fn chats(known: &SessionFacts<'_>) -> Vec<ChatState> {
 fn main_chat<'a>(
     known: &SessionFacts<'_>,
     resource: &str,
-    told: Option<&SessionChatSummary>,
+    summary: Option<&SessionChatSummary>,
     others: impl Iterator<Item = &'a SessionChatSummary>,
 ) -> ChatState {
     let row = known.row;
     let before = known.before.map(|before| &*before.main_chat);
     let whole = bits(row);
     let live = known.details.chat(resource).and_then(|chat| chat.status);
-    let own = live.or_else(|| told.and_then(|chat| status_bits(known, chat)));
-    let mut said_by: Vec<SessionStatus> = own.iter().map(|own| own.status).collect();
-    said_by.extend(others.filter_map(|chat| status_bits(known, chat)).map(|bits| bits.status));
+    let own = live.or_else(|| summary.and_then(|chat| status_bits(known, chat)));
+    let mut chat_statuses: Vec<SessionStatus> = own.iter().map(|own| own.status).collect();
+    chat_statuses.extend(others.filter_map(|chat| status_bits(known, chat)).map(|bits| bits.status));
     // A status of the session that none of its chats has belongs to the main chat: some hosts give no chat status, and
     // for an unloaded chat only the session knows it. A subscribed chat knows it best.
     let status = match own {
-        Some(own) if live.is_some() || said_by.contains(&whole.status) => own.status,
+        Some(own) if live.is_some() || chat_statuses.contains(&whole.status) => own.status,
         Some(_) | None => whole.status,
     };
     let activity = row.activity.as_deref().filter(|activity| !activity.is_empty()).map(Markdown::from);
-    let title = [row.title.as_str(), before.map_or("", |before| &*before.title), title(known, told)];
+    let title = [row.title.as_str(), before.map_or("", |before| &*before.title), title(known, summary)];
     let chat = ChatState {
         title: title.into_iter().find(|title| !title.is_empty()).unwrap_or(UNTITLED).into(),
         updated_at: at(&row.modified_at),
@@ -222,18 +222,18 @@ fn main_chat<'a>(
         is_archived: whole.is_archived,
         is_read: whole.is_read && own.is_none_or(|own| own.is_read),
         description: activity,
-        interactivity: interactivity(told),
+        interactivity: interactivity(summary),
         ..ChatState::untitled(known.host.here(resource), at(&row.created_at))
     };
     with_details(known, resource, before, chat)
 }
 
-fn other_chat(known: &SessionFacts<'_>, told: &SessionChatSummary) -> ChatState {
+fn other_chat(known: &SessionFacts<'_>, summary: &SessionChatSummary) -> ChatState {
     let row = known.row;
-    let resource = known.host.here(&told.resource);
+    let resource = known.host.here(&summary.resource);
     let before = known.before.and_then(|before| before.chat(&resource)).map(|before| &**before);
-    let own = status_bits(known, told).unwrap_or_else(|| bits(row));
-    let known_at = known.details.chat(&told.resource).and_then(|chat| chat.updated_at);
+    let own = status_bits(known, summary).unwrap_or_else(|| bits(row));
+    let known_at = known.details.chat(&summary.resource).and_then(|chat| chat.updated_at);
     let updated_at = known_at.unwrap_or_else(|| at(&row.modified_at));
     // The list has no creation times of chats. A chat that appears while the session is shown is created then.
     let created_at = match (before, known.before) {
@@ -241,17 +241,17 @@ fn other_chat(known: &SessionFacts<'_>, told: &SessionChatSummary) -> ChatState 
         (None, Some(_)) => updated_at,
         (None, None) => at(&row.created_at),
     };
-    let title = Some(title(known, Some(told))).filter(|title| !title.is_empty());
+    let title = Some(title(known, Some(summary))).filter(|title| !title.is_empty());
     let chat = ChatState {
         title: title.unwrap_or(UNTITLED).into(),
         updated_at,
         status: own.status,
         is_archived: own.is_archived,
         is_read: own.is_read,
-        interactivity: interactivity(Some(told)),
+        interactivity: interactivity(Some(summary)),
         ..ChatState::untitled(resource, created_at)
     };
-    with_details(known, &told.resource, before, chat)
+    with_details(known, &summary.resource, before, chat)
 }
 
 /// A chat with the details of its own channel, the main one or another. Known facts stay if nothing is newer.
@@ -280,16 +280,16 @@ fn with_details(known: &SessionFacts<'_>, host_uri: &str, before: Option<&ChatSt
 }
 
 /// The status of a chat: by its subscription, else by the list.
-fn status_bits(known: &SessionFacts<'_>, told: &SessionChatSummary) -> Option<StatusBits> {
-    let live = known.details.chat(&told.resource).and_then(|chat| chat.status);
-    live.or_else(|| told.status.map(StatusBits::from_bits))
+fn status_bits(known: &SessionFacts<'_>, summary: &SessionChatSummary) -> Option<StatusBits> {
+    let live = known.details.chat(&summary.resource).and_then(|chat| chat.status);
+    live.or_else(|| summary.status.map(StatusBits::from_bits))
 }
 
 /// The title of a chat, by the list or else by the session's own state. Empty if neither has one.
-fn title<'a>(known: &SessionFacts<'a>, told: Option<&'a SessionChatSummary>) -> &'a str {
-    let Some(told) = told else { return "" };
-    let in_session = || known.details.told(&told.resource).map(|chat| chat.title.as_str());
-    Some(told.title.as_str()).filter(|title| !title.is_empty()).or_else(in_session).unwrap_or_default()
+fn title<'a>(known: &SessionFacts<'a>, summary: Option<&'a SessionChatSummary>) -> &'a str {
+    let Some(summary) = summary else { return "" };
+    let in_session = || known.details.summary(&summary.resource).map(|chat| chat.title.as_str());
+    Some(summary.title.as_str()).filter(|title| !title.is_empty()).or_else(in_session).unwrap_or_default()
 }
 
 fn interactivity(chat: Option<&SessionChatSummary>) -> Interactivity {
@@ -316,7 +316,7 @@ fn is_running_state(chat: &ChatState) -> bool {
 }
 
 /// The host's value under a key, beside the members of the protocol.
-fn said<'a>(row: &'a SessionSummary, key: &str) -> Option<&'a Value> {
+fn meta_value<'a>(row: &'a SessionSummary, key: &str) -> Option<&'a Value> {
     row.meta.as_ref()?.get(key).filter(|value| !value.is_null())
 }
 
@@ -371,9 +371,9 @@ mod tests {
         let chats =
             json!([{"resource": "c1", "title": "Side", "status": 8}, {"resource": "c0", "title": "", "status": 33}]);
         let state = shown(&here(), &row(json!({"status": 8, "defaultChat": "c0", "chats": chats})), None);
-        let told: Vec<_> = state.chats().map(|chat| (chat.resource.as_str(), chat.status)).collect();
+        let statuses: Vec<_> = state.chats().map(|chat| (chat.resource.as_str(), chat.status)).collect();
         let expected = [("agent-host-c0", SessionStatus::Completed), ("agent-host-c1", SessionStatus::InProgress)];
-        assert_eq!(told, expected);
+        assert_eq!(statuses, expected);
         assert_eq!(state.status(), SessionStatus::InProgress);
         assert!(!state.is_read(), "the second chat was not read");
         // For an unloaded session, its row knows that the last turn failed, and its chats do not.
@@ -460,12 +460,12 @@ mod tests {
     #[test]
     fn what_was_changed_and_changed_back_is_not_a_change_any_more() {
         let row = row(json!({"defaultChat": "c"}));
-        let told = |turns: Value, cursor: Value, before: Option<&SessionState>| {
+        let state_of = |turns: Value, cursor: Value, before: Option<&SessionState>| {
             let chat = json!({"resource": "c", "title": "", "status": 1, "modifiedAt": "", "turns": turns,
                 "turnsNextCursor": cursor});
-            let said = ChatDetails::of(&serde_json::from_value(chat).unwrap());
+            let chat_details = ChatDetails::of(&serde_json::from_value(chat).unwrap());
             let details =
-                SessionDetails { chats: HashMap::from([("c".to_owned(), said)]), ..SessionDetails::default() };
+                SessionDetails { chats: HashMap::from([("c".to_owned(), chat_details)]), ..SessionDetails::default() };
             let host = here();
             let (agent, folder, chosen_model) = (None, None, None);
             state(&SessionFacts { host: &host, row: &row, agent, details: &details, folder, chosen_model, before })
@@ -478,14 +478,14 @@ mod tests {
                     "success": true, "pastTenseMessage": "", "content": edits}}]})
         };
         let made = turn(json!([{"type": "fileEdit", "after": side}]));
-        let created = told(json!([made]), Value::Null, None);
+        let created = state_of(json!([made]), Value::Null, None);
         assert_eq!(created.main_chat.changes.len(), 1);
         let deleted = turn(json!([{"type": "fileEdit", "before": side}]));
-        let back = told(json!([made, deleted]), Value::Null, Some(&created));
+        let back = state_of(json!([made, deleted]), Value::Null, Some(&created));
         assert!(back.main_chat.changes.is_empty(), "{:?}", back.main_chat.changes);
         // Without a subscription, and for missing turns, nothing is known.
         assert_eq!(shown(&here(), &row, Some(&created)).main_chat.changes.len(), 1);
-        let newest = told(json!([]), json!("older"), Some(&created));
+        let newest = state_of(json!([]), json!("older"), Some(&created));
         assert_eq!(newest.main_chat.changes.len(), 1);
     }
 
@@ -495,8 +495,8 @@ mod tests {
         let chats = json!([{"resource": "c0", "title": ""}, {"resource": "c1", "title": "", "origin": origin},
             {"resource": "c2", "title": "", "origin": origin, "interactivity": "read-only"}]);
         let state = shown(&here(), &row(json!({"chats": chats})), None);
-        let told: Vec<_> = state.chats().map(|chat| chat.interactivity).collect();
-        assert_eq!(told, [Interactivity::Full, Interactivity::Hidden, Interactivity::ReadOnly]);
+        let interactivities: Vec<_> = state.chats().map(|chat| chat.interactivity).collect();
+        assert_eq!(interactivities, [Interactivity::Full, Interactivity::Hidden, Interactivity::ReadOnly]);
     }
 
     #[test]

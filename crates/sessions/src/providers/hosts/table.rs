@@ -39,7 +39,7 @@ pub(super) struct HostState {
     /// Wakes the driver when other sessions are to be subscribed to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
     /// Wakes the driver when somebody requests another attempt.
-    pub(super) asked: tokio::sync::Notify,
+    pub(super) retry_requested: tokio::sync::Notify,
     /// Set once the host has sent a complete list.
     pub(super) listed: tokio::sync::watch::Sender<bool>,
 }
@@ -112,7 +112,7 @@ impl HostState {
             list_cache,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
-            asked: tokio::sync::Notify::new(),
+            retry_requested: tokio::sync::Notify::new(),
             listed: tokio::sync::watch::Sender::default(),
         };
         if let Some(list) = shared.list_cache.newer(None) {
