@@ -95,8 +95,8 @@ mod tests {
         for number in 0..1_000 {
             log.write(format!("line {number}\n").as_bytes());
         }
-        let kept: u64 = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
-        assert!(kept > 400 && kept <= 1_000, "{kept}");
+        let bytes: u64 = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+        assert!(bytes > 400 && bytes <= 1_000, "{bytes}");
         let tail = stderr_tail(folder.path(), 25).unwrap();
         assert_eq!(tail, "line 998\nline 999\n");
         let all = stderr_tail(folder.path(), 100_000).unwrap();

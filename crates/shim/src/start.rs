@@ -59,10 +59,10 @@ pub(crate) async fn start(program: &ShimProgram, options: &ShimOptions) -> Resul
     let deadline = Instant::now() + PATIENCE;
     loop {
         if starting.has_ended()? {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            return Err(ShimError::Start(match said.trim() {
+            let message = fs::read_to_string(&log).unwrap_or_default();
+            return Err(ShimError::Start(match message.trim() {
                 "" => format!("{} ended at once without an error message", program.program.display()),
-                said => said.to_owned(),
+                message => message.to_owned(),
             }));
         }
         match ShimStream::attach(folder, 1).await {

@@ -298,7 +298,7 @@ mod tests {
     fn frames_arrive_whole_in_whatever_pieces() {
         let exit = Exit { code: Some(1), signal: None };
         let end = AgentEnd { reason: EndReason::Exited, exit: Some(exit), message: None };
-        let said = vec![
+        let messages = vec![
             FromShim::Greeting(Greeting { protocol: PROTOCOL.to_owned(), version: VERSION }),
             FromShim::Welcome(Welcome { agent: Some(7), taken: 3, oldest: 1, next: 9, line_bytes: 100 }),
             FromShim::Line { number: 1, line: Bytes::from_static(b"{}") },
@@ -312,27 +312,27 @@ mod tests {
             }),
         ];
         let mut bytes = BytesMut::new();
-        said.iter().for_each(|frame| frame.encode(&mut bytes));
+        messages.iter().for_each(|frame| frame.encode(&mut bytes));
         for size in [1, 2, 7, bytes.len()] {
             let mut frames = FrameBuffer::new(SMALL_BYTES);
-            let mut heard = Vec::new();
+            let mut decoded = Vec::new();
             for piece in bytes.chunks(size) {
                 frames.buffer.extend_from_slice(piece);
-                heard.append(&mut all(&mut frames));
+                decoded.append(&mut all(&mut frames));
             }
-            assert_eq!(heard, said);
+            assert_eq!(decoded, messages);
         }
     }
 
     #[test]
     fn a_host_is_understood() {
-        let said = [
+        let messages = [
             FromHost::Hello(Hello { version: 1, from: 5 }),
             FromHost::Write { number: 4, line: Bytes::from_static(b"x") },
             FromHost::Acknowledge(9),
             FromHost::End { grace: Duration::from_millis(1_500) },
         ];
-        for frame in said {
+        for frame in messages {
             let mut frames = FrameBuffer::new(SMALL_BYTES);
             frame.encode(&mut frames.buffer);
             let (kind, body) = frames.next().unwrap().unwrap();

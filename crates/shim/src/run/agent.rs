@@ -42,14 +42,14 @@ pub(super) struct StdinQueue {
 impl AgentProcess {
     pub(super) fn start(program: &Program) -> Result<Self, ProcessError> {
         let mut process = Process::start(program)?;
-        let (end, told) = oneshot::channel();
+        let (end, end_request) = oneshot::channel();
         Ok(Self {
             id: Some(process.id()),
             stdin: StdinQueue { pipe: process.stdin.take(), ..StdinQueue::default() },
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             end: Some(end),
-            exit_task: Some(tokio::spawn(wait_for_exit(process, told))),
+            exit_task: Some(tokio::spawn(wait_for_exit(process, end_request))),
         })
     }
 
@@ -72,10 +72,10 @@ pub(super) async fn ended(exit_task: &mut Option<ExitTask>) -> Result<Exit, Proc
     exit
 }
 
-async fn wait_for_exit(mut process: Process, told: oneshot::Receiver<Duration>) -> Result<Exit, ProcessError> {
+async fn wait_for_exit(mut process: Process, end_request: oneshot::Receiver<Duration>) -> Result<Exit, ProcessError> {
     let grace = tokio::select! {
         _ = process.wait() => LEFTOVERS,
-        grace = told => grace.unwrap_or_default(),
+        grace = end_request => grace.unwrap_or_default(),
     };
     process.end(grace).await
 }

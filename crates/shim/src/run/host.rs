@@ -132,20 +132,20 @@ impl HostConnection {
 
     /// Passes on the frames that arrive without waiting. Complete frames count even if the connection ends after them.
     pub(super) fn receive(&mut self, mut each: impl FnMut(FromHost) -> Result<(), ShimError>) -> Result<(), ShimError> {
-        let mut heard = 0;
+        let mut received_bytes = 0;
         loop {
             while let Some((kind, body)) = self.frames.next()? {
                 if let Some(words) = FromHost::decode(kind, body)? {
                     each(words)?;
                 }
             }
-            if heard > IN_BYTES {
+            if received_bytes > IN_BYTES {
                 return Ok(());
             }
             self.frames.make_room();
             match self.stream.try_read_buf(&mut self.frames.buffer) {
                 Ok(0) => return Err(ShimError::Broken),
-                Ok(bytes) => heard += bytes,
+                Ok(bytes) => received_bytes += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(ShimError::broken(error)),
             }

@@ -55,15 +55,15 @@ mod tests {
 
     #[test]
     fn lines_are_cut_in_whatever_pieces_they_come() {
-        let said = b"one\n\ntwo\r\n\xff\xfe\nrest";
-        for size in 1..said.len() {
+        let output = b"one\n\ntwo\r\n\xff\xfe\nrest";
+        for size in 1..output.len() {
             let mut lines = LineSplitter::new(100);
-            let mut heard = Vec::new();
-            for piece in said.chunks(size) {
+            let mut taken_lines = Vec::new();
+            for piece in output.chunks(size) {
                 lines.buffer.extend_from_slice(piece);
-                lines.take(|line| heard.push(line.to_vec())).unwrap();
+                lines.take(|line| taken_lines.push(line.to_vec())).unwrap();
             }
-            assert_eq!(heard, [&b"one"[..], b"", b"two\r", b"\xff\xfe"]);
+            assert_eq!(taken_lines, [&b"one"[..], b"", b"two\r", b"\xff\xfe"]);
             assert_eq!(lines.rest().unwrap(), &b"rest"[..]);
         }
     }

@@ -71,7 +71,7 @@ struct Shim {
     /// The reason why the shim ends the agent, if it does.
     ending: Option<(EndReason, String)>,
     /// The shim was asked to end.
-    told: bool,
+    is_end_requested: bool,
     exit: Option<Exited>,
     /// The time at which the agent's stdout is given up.
     stdout_deadline: Option<Instant>,
@@ -124,7 +124,7 @@ impl Shim {
             looked: now,
             taken: 0,
             ending,
-            told: false,
+            is_end_requested: false,
             stdout_deadline: None,
             end: None,
             end_acknowledged: false,
@@ -146,7 +146,7 @@ impl Shim {
             let event = tokio::select! {
                 event = host_listener.event() => event,
                 () = ready(host.as_ref()) => ShimEvent::HostReady,
-                heard = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => ShimEvent::StdoutRead(heard),
+                outcome = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => ShimEvent::StdoutRead(outcome),
                 _ = read(stderr, &mut complaints, CHUNK_BYTES) => ShimEvent::StderrRead,
                 () = stdin.write() => ShimEvent::Look,
                 exit = ended(exit_task) => ShimEvent::Exited(exit),
@@ -155,7 +155,7 @@ impl Shim {
             match event {
                 ShimEvent::HostConnected(pending_host) => self.welcome(pending_host),
                 ShimEvent::HostReady => self.listen(),
-                ShimEvent::StdoutRead(heard) => self.said(heard),
+                ShimEvent::StdoutRead(outcome) => self.take_output(outcome),
                 ShimEvent::StderrRead => {
                     self.log.write(&complaints);
                     complaints.clear();
@@ -176,7 +176,7 @@ impl Shim {
         if self.host.is_none() && now >= self.looked + CHECK_INTERVAL {
             self.looked = now;
             if !self.host_listener.is_reachable() {
-                self.told = true;
+                self.is_end_requested = true;
                 self.stop(EndReason::Abandoned, "its folder is gone, so no host can come", self.limits.grace);
             }
         }
@@ -224,7 +224,7 @@ impl Shim {
         };
         if given_up {
             self.agent.stdout = None;
-            self.said(ReadOutcome::End);
+            self.take_output(ReadOutcome::End);
         }
     }
 
@@ -253,7 +253,7 @@ impl Shim {
 
     /// Returns whether nobody will fetch the remaining lines.
     fn ends_soon(&self) -> bool {
-        self.told || matches!(self.ending, Some((EndReason::Abandoned, _)))
+        self.is_end_requested || matches!(self.ending, Some((EndReason::Abandoned, _)))
     }
 
     /// The time of the next check if nothing happens; `None` if only an event can make a difference.
@@ -277,8 +277,8 @@ impl Shim {
         self.agent.stdout.is_some() && !self.must_move() && self.spool.bytes() < self.limits.spool_bytes
     }
 
-    fn said(&mut self, heard: ReadOutcome) {
-        match heard {
+    fn take_output(&mut self, outcome: ReadOutcome) {
+        match outcome {
             ReadOutcome::Data => {
                 let spool = &mut self.spool;
                 if let Err(TooLong) = self.lines.take(|line| spool.push(line)) {
@@ -309,7 +309,7 @@ impl Shim {
 
     /// Ends the agent. Only the first reason counts.
     fn stop(&mut self, reason: EndReason, message: &str, grace: Duration) {
-        self.told |= reason == EndReason::Requested;
+        self.is_end_requested |= reason == EndReason::Requested;
         if self.exit.is_none() {
             self.ending.get_or_insert_with(|| (reason, message.to_owned()));
             self.agent.end(grace);
@@ -340,8 +340,8 @@ impl Shim {
     /// Handles the host's messages.
     fn listen(&mut self) {
         if let Some(mut host) = self.host.take() {
-            let heard = host.receive(|words| self.hear(words));
-            self.keep(host, heard);
+            let result = host.receive(|words| self.hear(words));
+            self.keep(host, result);
         }
     }
 
