@@ -140,47 +140,47 @@ impl ScriptedAcpAgent {
             "initialize" => self.initialize(params),
             "authenticate" => self.authenticate(params),
             "session/new" => {
-                let asked: acp::NewSessionRequest = check::read(params)?;
-                self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                Ok(self.open(SessionMemory::new(&asked.cwd, &self.behavior)))
+                let request: acp::NewSessionRequest = check::read(params)?;
+                self.check_folders(&request.cwd, &request.additional_directories)?;
+                Ok(self.open(SessionMemory::new(&request.cwd, &self.behavior)))
             }
             "session/load" if can.load => {
-                let asked: acp::LoadSessionRequest = check::read(params)?;
-                self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                self.reopen(&asked.session_id.0, &asked.cwd, HistoryReplay::Yes)
+                let request: acp::LoadSessionRequest = check::read(params)?;
+                self.check_folders(&request.cwd, &request.additional_directories)?;
+                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::Yes)
             }
             "session/resume" if can.resume => {
-                let asked: acp::ResumeSessionRequest = check::read(params)?;
-                self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                self.reopen(&asked.session_id.0, &asked.cwd, HistoryReplay::No)
+                let request: acp::ResumeSessionRequest = check::read(params)?;
+                self.check_folders(&request.cwd, &request.additional_directories)?;
+                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::No)
             }
             "session/fork" if can.fork => {
-                let asked: acp::ForkSessionRequest = check::read(params)?;
-                self.check_folders(&asked.cwd, &asked.additional_directories)?;
-                let forked = self.remembered(&asked.session_id.0)?.fork(&asked.cwd);
+                let request: acp::ForkSessionRequest = check::read(params)?;
+                self.check_folders(&request.cwd, &request.additional_directories)?;
+                let forked = self.remembered(&request.session_id.0)?.fork(&request.cwd);
                 Ok(self.open(forked))
             }
             "session/list" if can.list => self.list(params),
             "session/close" if can.close => {
-                let asked: acp::CloseSessionRequest = check::read(params)?;
-                self.close(&asked.session_id.0)?;
+                let request: acp::CloseSessionRequest = check::read(params)?;
+                self.close(&request.session_id.0)?;
                 Ok(json!({}))
             }
             "session/delete" if can.delete => {
-                let asked: acp::DeleteSessionRequest = check::read(params)?;
+                let request: acp::DeleteSessionRequest = check::read(params)?;
                 // A session that is not open is deleted as well, and deleting a missing one succeeds.
-                self.close(&asked.session_id.0).ok();
-                self.store.delete(&asked.session_id.0);
+                self.close(&request.session_id.0).ok();
+                self.store.delete(&request.session_id.0);
                 Ok(json!({}))
             }
             "session/set_mode" => {
-                let asked: acp::SetSessionModeRequest = check::read(params)?;
-                let mode = asked.mode_id.0.to_string();
-                self.choose(&asked.session_id.0, &self.behavior.modes, &mode, |memory| &mut memory.mode)
+                let request: acp::SetSessionModeRequest = check::read(params)?;
+                let mode = request.mode_id.0.to_string();
+                self.choose(&request.session_id.0, &self.behavior.modes, &mode, |memory| &mut memory.mode)
             }
             "session/set_model" => {
-                let asked: SetModel = check::read(params)?;
-                self.choose(&asked.session_id, &self.behavior.models, &asked.model_id, |memory| &mut memory.model)
+                let request: SetModel = check::read(params)?;
+                self.choose(&request.session_id, &self.behavior.models, &request.model_id, |memory| &mut memory.model)
             }
             "session/set_config_option" => self.set_option(params),
             _ => Err(RpcError::new(NO_METHOD, format!("Method not found: {method}"))),
@@ -221,11 +221,11 @@ impl ScriptedAcpAgent {
     }
 
     fn authenticate(&self, params: &Value) -> RpcResult {
-        let asked: acp::AuthenticateRequest = check::read(params)?;
-        if !self.behavior.auth_methods.iter().any(|id| *id == *asked.method_id.0) {
+        let request: acp::AuthenticateRequest = check::read(params)?;
+        if !self.behavior.auth_methods.iter().any(|id| *id == *request.method_id.0) {
             return Err(RpcError::new(
                 INVALID_PARAMS,
-                format!("there is no way {} to authenticate", asked.method_id.0),
+                format!("there is no way {} to authenticate", request.method_id.0),
             ));
         }
         lock(&self.state).authenticated = true;
@@ -263,7 +263,7 @@ impl ScriptedAcpAgent {
         }
         let mut memory = self.remembered(id)?;
         cwd.clone_into(&mut memory.cwd);
-        let told = match replay {
+        let updates = match replay {
             HistoryReplay::Yes => memory.replay(self.behavior.load_differs),
             HistoryReplay::No => Vec::new(),
         };
@@ -271,7 +271,7 @@ impl ScriptedAcpAgent {
         if let Value::Object(result) = &mut result {
             result.remove("sessionId");
         }
-        for update in &told {
+        for update in &updates {
             self.update(id, update);
         }
         Ok(result)
@@ -280,13 +280,13 @@ impl ScriptedAcpAgent {
     fn list(&self, params: &Value) -> RpcResult {
         // Missing params count as empty ones.
         let params = if params.is_null() { &json!({}) } else { params };
-        let asked: acp::ListSessionsRequest = check::read(params)?;
+        let request: acp::ListSessionsRequest = check::read(params)?;
         self.save_all();
         let mut all = self.store.all();
         if self.store.0.is_none() {
             all = lock(&self.state).sessions.values().map(|session| lock(&session.memory).clone()).collect();
         }
-        let here = all.iter().filter(|memory| asked.cwd.as_ref().is_none_or(|cwd| *cwd == memory.cwd));
+        let here = all.iter().filter(|memory| request.cwd.as_ref().is_none_or(|cwd| *cwd == memory.cwd));
         let infos = here.map(|memory| json!({"sessionId": memory.id, "cwd": memory.cwd, "title": memory.title}));
         Ok(json!({"sessions": infos.collect::<Vec<_>>()}))
     }
@@ -319,9 +319,9 @@ impl ScriptedAcpAgent {
     }
 
     fn set_option(&self, params: &Value) -> RpcResult {
-        let asked: acp::SetSessionConfigOptionRequest = check::read(params)?;
-        let session = self.session(&asked.session_id.0)?;
-        let id = asked.config_id.0.to_string();
+        let request: acp::SetSessionConfigOptionRequest = check::read(params)?;
+        let session = self.session(&request.session_id.0)?;
+        let id = request.config_id.0.to_string();
         let option = self.behavior.options.iter().find(|option| option["id"] == *id);
         let option = option.ok_or_else(|| RpcError::new(INVALID_PARAMS, format!("there is no option {id}")))?;
         let value = params["value"].clone();
@@ -338,10 +338,10 @@ impl ScriptedAcpAgent {
     }
 
     fn prompt(self: &Arc<Self>, id: &Value, params: &Value) -> Result<(), RpcError> {
-        let asked: acp::PromptRequest = check::read(params)?;
-        let session = self.session(&asked.session_id.0)?;
-        let heard = turn::PromptText::of(&asked.prompt, &self.behavior)?;
-        let steps = heard.steps()?;
+        let request: acp::PromptRequest = check::read(params)?;
+        let session = self.session(&request.session_id.0)?;
+        let prompt = turn::PromptText::of(&request.prompt, &self.behavior)?;
+        let steps = prompt.steps()?;
         let wait = Arc::new(TurnWait::default());
         {
             let mut running = lock(&session.turn);
@@ -350,10 +350,10 @@ impl ScriptedAcpAgent {
             }
             *running = Some(wait.clone());
         }
-        let before = lock(&session.memory).told();
+        let before = lock(&session.memory).transcript();
         {
             let mut memory = lock(&session.memory);
-            memory.heard(&heard.text);
+            memory.record_prompt(&prompt.text);
             self.save(&memory);
         }
         let (agent, id) = (self.clone(), id.clone());
@@ -372,7 +372,8 @@ impl ScriptedAcpAgent {
         if method != "session/cancel" {
             return;
         }
-        let session = check::read::<acp::CancelNotification>(params).and_then(|told| self.session(&told.session_id.0));
+        let session = check::read::<acp::CancelNotification>(params)
+            .and_then(|notification| self.session(&notification.session_id.0));
         match session {
             Err(fault) => self.peer.complain(format!("session/cancel: {}", fault.message)),
             Ok(_) if self.behavior.ignores_cancel => {}

@@ -57,7 +57,7 @@ impl SessionMemory {
         Self { id: fresh_id(), cwd: cwd.to_owned(), changed: now().as_millis() as u64, ..self.clone() }
     }
 
-    pub(super) fn heard(&mut self, text: &str) {
+    pub(super) fn record_prompt(&mut self, text: &str) {
         if self.title.is_none() {
             self.title = text.lines().next().map(|line| line.chars().take(60).collect());
         }
@@ -66,7 +66,7 @@ impl SessionMemory {
     }
 
     /// Adds an update that belongs to the conversation.
-    pub(super) fn said(&mut self, update: &Value) {
+    pub(super) fn record_update(&mut self, update: &Value) {
         match update["sessionUpdate"].as_str() {
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk")) => {
                 let Some(text) = update["content"]["text"].as_str().filter(|text| !text.is_empty()) else { return };
@@ -90,7 +90,7 @@ impl SessionMemory {
     }
 
     /// The texts of the conversation, one per line, each with its speaker.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn transcript(&self) -> String {
         let line = |update: &Value| {
             let who = match update["sessionUpdate"].as_str()? {
                 "user_message_chunk" => "user",
@@ -218,9 +218,9 @@ impl SessionStore {
     pub(super) fn all(&self) -> Vec<SessionMemory> {
         let files = self.0.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
         let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
-        let kept = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
         let mut all: Vec<SessionMemory> =
-            kept.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect();
+            files.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect();
         all.sort_by(|one, other| (other.changed, &other.id).cmp(&(one.changed, &one.id)));
         all
     }
@@ -232,18 +232,20 @@ mod tests {
 
     fn remembered() -> SessionMemory {
         let mut memory = SessionMemory::new(Path::new("/w"), &AgentBehavior::default());
-        memory.heard("hello");
-        memory.said(&chunk("agent_message_chunk", "good "));
-        memory.said(&chunk("agent_message_chunk", "day"));
-        memory.said(&json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "touch x", "kind": "execute"}));
-        memory.said(&json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}));
+        memory.record_prompt("hello");
+        memory.record_update(&chunk("agent_message_chunk", "good "));
+        memory.record_update(&chunk("agent_message_chunk", "day"));
+        memory.record_update(
+            &json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "touch x", "kind": "execute"}),
+        );
+        memory.record_update(&json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}));
         memory
     }
 
     #[test]
     fn a_conversation_is_remembered_with_neighbouring_chunks_as_one() {
         let memory = remembered();
-        assert_eq!(memory.told(), "user: hello\nagent: good day");
+        assert_eq!(memory.transcript(), "user: hello\nagent: good day");
         assert_eq!(memory.history.len(), 3);
     }
 

@@ -186,7 +186,7 @@ impl RpcPeer {
 /// The waiting state of a turn: answers, time, and its end.
 #[derive(Default)]
 pub(super) struct TurnWait {
-    seen: Mutex<WaitState>,
+    state: Mutex<WaitState>,
     changed: Condvar,
 }
 
@@ -201,17 +201,17 @@ pub(super) struct Cancelled;
 
 impl TurnWait {
     pub(super) fn cancel(&self) {
-        lock(&self.seen).cancelled = true;
+        lock(&self.state).cancelled = true;
         self.changed.notify_all();
     }
 
     fn take(&self, id: String, answer: RpcResult) {
-        lock(&self.seen).answers.insert(id, answer);
+        lock(&self.state).answers.insert(id, answer);
         self.changed.notify_all();
     }
 
     pub(super) fn go_on(&self) -> Result<(), Cancelled> {
-        if lock(&self.seen).cancelled { Err(Cancelled) } else { Ok(()) }
+        if lock(&self.state).cancelled { Err(Cancelled) } else { Ok(()) }
     }
 
     pub(super) fn sleep(&self, time: Duration) -> Result<(), Cancelled> {
@@ -219,50 +219,50 @@ impl TurnWait {
     }
 
     pub(super) fn until(&self, deadline: Instant) -> Result<(), Cancelled> {
-        let mut seen = lock(&self.seen);
-        while !seen.cancelled {
+        let mut state = lock(&self.state);
+        while !state.cancelled {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
-            seen = self.changed.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         Err(Cancelled)
     }
 
     pub(super) fn forever(&self) -> Cancelled {
-        let mut seen = lock(&self.seen);
-        while !seen.cancelled {
-            seen = self.changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
+        while !state.cancelled {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Cancelled
     }
 
     /// The answer to a question. It is awaited even if the turn was cancelled: a client owes it.
     pub(super) fn answer(&self, id: &str) -> RpcResult {
-        let mut seen = lock(&self.seen);
+        let mut state = lock(&self.state);
         loop {
-            if let Some(answer) = seen.answers.remove(id) {
+            if let Some(answer) = state.answers.remove(id) {
                 return answer;
             }
-            seen = self.changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// The answer, if it comes before the deadline and the turn's end.
     pub(super) fn answer_by(&self, id: &str, deadline: Option<Instant>) -> Option<RpcResult> {
-        let mut seen = lock(&self.seen);
+        let mut state = lock(&self.state);
         loop {
-            if let Some(answer) = seen.answers.remove(id) {
+            if let Some(answer) = state.answers.remove(id) {
                 return Some(answer);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if seen.cancelled || left.is_some_and(|left| left.is_zero()) {
+            if state.cancelled || left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
             // Without a deadline it checks again now and then.
             let left = left.unwrap_or(Duration::from_secs(60));
-            seen = self.changed.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

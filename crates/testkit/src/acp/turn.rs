@@ -30,15 +30,15 @@ pub(super) struct PromptText {
 
 impl PromptText {
     pub(super) fn of(blocks: &[acp::ContentBlock], behavior: &AgentBehavior) -> Result<Self, RpcError> {
-        let mut heard = Self { text: String::new(), last: String::new(), others: Vec::new() };
+        let mut prompt = Self { text: String::new(), last: String::new(), others: Vec::new() };
         for block in blocks {
             let (name, needs) = match block {
                 acp::ContentBlock::Text(text) => {
-                    if !heard.text.is_empty() {
-                        heard.text.push('\n');
+                    if !prompt.text.is_empty() {
+                        prompt.text.push('\n');
                     }
-                    heard.text.push_str(&text.text);
-                    heard.last.clone_from(&text.text);
+                    prompt.text.push_str(&text.text);
+                    prompt.last.clone_from(&text.text);
                     continue;
                 }
                 acp::ContentBlock::ResourceLink(_) => ("resource_link", None),
@@ -50,12 +50,12 @@ impl PromptText {
             if needs.is_some_and(|needs| !behavior.takes.contains(&needs)) {
                 return Err(RpcError::new(INVALID_PARAMS, format!("this agent takes no {name}")));
             }
-            heard.others.push(name);
+            prompt.others.push(name);
         }
         if blocks.is_empty() {
             return Err(RpcError::new(INVALID_PARAMS, "an empty prompt"));
         }
-        Ok(heard)
+        Ok(prompt)
     }
 
     pub(super) fn steps(&self) -> Result<Vec<ScriptStep>, RpcError> {
@@ -186,8 +186,8 @@ impl TurnRunner {
             ScriptStep::Raw(Value::String(line)) => self.agent.peer.line(line),
             ScriptStep::Raw(line) => self.agent.peer.line(line.to_string()),
             ScriptStep::Request(request) => {
-                let asked = self.agent.peer.ask(&request.method, &request.params, &self.wait);
-                let answer = self.wait.answer(&asked);
+                let request_id = self.agent.peer.ask(&request.method, &request.params, &self.wait);
+                let answer = self.wait.answer(&request_id);
                 self.report(&request.method, answer);
             }
             ScriptStep::Read(params) => {
@@ -355,14 +355,14 @@ impl TurnRunner {
 
     /// Sends all requests, and then waits for the answers, one after the other.
     fn asks(&mut self, asks: Vec<Ask>) -> Result<(), ScriptEnd> {
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for ask in asks {
             let own = || self.agent.behavior.offered().iter().copied().map(option).collect();
             let options: Vec<Value> = if ask.options.is_empty() { own() } else { ask.options };
-            asked.push((self.send_permission(ask.tool_call, &options), options));
+            requests.push((self.send_permission(ask.tool_call, &options), options));
         }
-        for (asked, options) in asked {
-            let answer = self.permitted(&asked, &options)?;
+        for (request_id, options) in requests {
+            let answer = self.permitted(&request_id, &options)?;
             self.report("permission", answer.map(Value::from));
         }
         Ok(())
@@ -370,8 +370,8 @@ impl TurnRunner {
 
     /// The chosen option.
     fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
-        let asked = self.send_permission(call, options);
-        self.permitted(&asked, options)
+        let request_id = self.send_permission(call, options);
+        self.permitted(&request_id, options)
     }
 
     fn send_permission(&mut self, call: Value, options: &[Value]) -> String {
@@ -379,9 +379,9 @@ impl TurnRunner {
         self.send("session/request_permission", json!({"toolCall": call, "options": options}))
     }
 
-    fn permitted(&mut self, asked: &str, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
-        let asked = self.wait.answer(asked);
-        let read = asked.and_then(|answer| check::read::<acp::RequestPermissionResponse>(&answer));
+    fn permitted(&mut self, request_id: &str, options: &[Value]) -> Result<Result<String, RpcError>, ScriptEnd> {
+        let answer = self.wait.answer(request_id);
+        let read = answer.and_then(|answer| check::read::<acp::RequestPermissionResponse>(&answer));
         let chosen = match read.map(|answer| answer.outcome) {
             Ok(acp::RequestPermissionOutcome::Selected(selected)) => selected.option_id.0.to_string(),
             Ok(_) => {
@@ -454,12 +454,12 @@ impl TurnRunner {
             self.tool_update(json!({"toolCallId": call, "status": "in_progress", "content": content}));
         }
         let deadline = terminal.kill_after_ms.map(|time| Instant::now() + Duration::from_millis(time));
-        let asked = self.send("terminal/wait_for_exit", named.clone());
-        let exit = match self.wait.answer_by(&asked, deadline) {
+        let request_id = self.send("terminal/wait_for_exit", named.clone());
+        let exit = match self.wait.answer_by(&request_id, deadline) {
             Some(exit) => exit,
             None => {
                 self.request("terminal/kill", named.clone()).ok();
-                self.wait.answer(&asked)
+                self.wait.answer(&request_id)
             }
         };
         let output = self.request("terminal/output", named.clone());
@@ -470,14 +470,14 @@ impl TurnRunner {
         if let Some(call) = terminal.call {
             self.tool_update(json!({"toolCallId": call, "status": "completed"}));
         }
-        let told = exit.and_then(|exit| {
+        let outcome = exit.and_then(|exit| {
             let how = match (&exit["exitCode"], &exit["signal"]) {
                 (_, Value::String(signal)) => format!("signal {signal}"),
                 (code, _) => format!("exit {code}"),
             };
             Ok(json!(format!("{how}: {}", output?["output"].as_str().unwrap_or_default())))
         });
-        self.report("terminal", told);
+        self.report("terminal", outcome);
         Ok(())
     }
 
@@ -520,14 +520,14 @@ impl TurnRunner {
                 _ => drop(self.open.insert(call.to_owned())),
             }
         }
-        lock(&self.session.memory).said(&update);
+        lock(&self.session.memory).record_update(&update);
         self.agent.update(&self.session.id, &update);
     }
 
     /// Sends the client a request about this session, and waits for the answer.
     fn request(&self, method: &str, params: Value) -> RpcResult {
-        let asked = self.send(method, params);
-        self.wait.answer(&asked)
+        let request_id = self.send(method, params);
+        self.wait.answer(&request_id)
     }
 
     fn send(&self, method: &str, params: Value) -> String {

@@ -67,11 +67,11 @@ impl ModelRequest {
 
     /// The person's last message.
     pub(super) fn prompt(&self) -> &str {
-        let said = self.items.iter().rev().find_map(|item| match item {
+        let last_message = self.items.iter().rev().find_map(|item| match item {
             ConversationItem::User(text) => Some(text.as_str()),
             _ => None,
         });
-        said.unwrap_or_default()
+        last_message.unwrap_or_default()
     }
 
     /// The rounds of tool calls since the person's last message.

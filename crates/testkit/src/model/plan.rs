@@ -156,7 +156,7 @@ impl ReplyBuilder<'_> {
             return self.call(Call { id, tool: tool.name.clone(), kind: tool.kind, arguments });
         }
         let names: Vec<&str> = self.model_request.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let said = format!("None of these tools of {:?} looks like a shell: {}.", self.wire, names.join(", "));
-        self.text(TextKind::Text, &said, 1, Duration::ZERO);
+        let message = format!("None of these tools of {:?} looks like a shell: {}.", self.wire, names.join(", "));
+        self.text(TextKind::Text, &message, 1, Duration::ZERO);
     }
 }

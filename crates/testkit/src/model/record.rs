@@ -48,25 +48,25 @@ pub enum RequestPurpose {
 /// The newest requests.
 #[derive(Debug, Default)]
 pub(super) struct RequestLog {
-    kept: VecDeque<(Arc<RecordedRequest>, usize)>,
+    requests: VecDeque<(Arc<RecordedRequest>, usize)>,
     bytes: usize,
-    seen: u64,
+    count: u64,
 }
 
 impl RequestLog {
     /// Keeps a request whose body had so many bytes.
     pub(super) fn push(&mut self, mut request: RecordedRequest, bytes: usize) {
-        self.seen += 1;
-        request.number = self.seen;
-        self.kept.push_back((Arc::new(request), bytes));
+        self.count += 1;
+        request.number = self.count;
+        self.requests.push_back((Arc::new(request), bytes));
         self.bytes += bytes;
-        while self.kept.len() > KEPT || (self.bytes > KEPT_BYTES && self.kept.len() > 1) {
-            self.bytes -= self.kept.pop_front().map_or(0, |(_, bytes)| bytes);
+        while self.requests.len() > KEPT || (self.bytes > KEPT_BYTES && self.requests.len() > 1) {
+            self.bytes -= self.requests.pop_front().map_or(0, |(_, bytes)| bytes);
         }
     }
 
     pub(super) fn all(&self) -> Vec<Arc<RecordedRequest>> {
-        self.kept.iter().map(|(request, _)| request.clone()).collect()
+        self.requests.iter().map(|(request, _)| request.clone()).collect()
     }
 }
 

@@ -125,10 +125,11 @@ impl ScriptPlayer {
     fn claim(&mut self, model_request: &ModelRequest) -> usize {
         let prompt = model_request.prompt();
         let turns = || self.script.turns.iter().enumerate();
-        let told = turns().find(|(_, turn)| matches!(&turn.when, PromptMatch::Told(text) if prompt.contains(text)));
+        let by_prompt =
+            turns().find(|(_, turn)| matches!(&turn.when, PromptMatch::Told(text) if prompt.contains(text)));
         let next = || turns().find(|(at, turn)| turn.when == PromptMatch::Next && !self.claimed[*at]);
         let always = || turns().find(|(_, turn)| turn.when == PromptMatch::Always);
-        let found = told.or_else(next).or_else(always).map(|(at, turn)| (at, turn.clone()));
+        let found = by_prompt.or_else(next).or_else(always).map(|(at, turn)| (at, turn.clone()));
 
         let (place, turn) = found.map_or((None, Turn::always([])), |(at, turn)| (Some(at), turn));
         if let Some(at) = place {

@@ -15,15 +15,15 @@ pub(super) fn read(path: &str, body: &Value) -> ModelRequest {
             items.push(ConversationItem::Model);
             continue;
         }
-        let mut said = Vec::new();
+        let mut texts = Vec::new();
         for part in each(&content["parts"]) {
             if let Some(result) = part.get("functionResponse") {
                 items.push(ConversationItem::Result { call: result["id"].as_str().map(str::to_owned) });
             } else if let Some(ConversationItem::User(text)) = ConversationItem::user(text(&part["text"])) {
-                said.push(text);
+                texts.push(text);
             }
         }
-        items.extend(ConversationItem::user(&said.join("\n")));
+        items.extend(ConversationItem::user(&texts.join("\n")));
     }
     // The path holds the model and the streaming mode: `/v1beta/models/MODEL:streamGenerateContent`.
     let (model, method) = path.rsplit('/').next().and_then(|last| last.split_once(':')).unwrap_or_default();

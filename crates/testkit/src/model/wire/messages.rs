@@ -27,19 +27,19 @@ pub(super) fn read(body: &Value) -> ModelRequest {
             }
             _ => {}
         }
-        if let Some(said) = message["content"].as_str() {
-            items.extend(ConversationItem::user(said));
+        if let Some(content) = message["content"].as_str() {
+            items.extend(ConversationItem::user(content));
         }
         // Results, the person's text and the agent's additions share a message.
-        let mut said = Vec::new();
+        let mut texts = Vec::new();
         for part in each(&message["content"]) {
             if part["type"] == "tool_result" {
                 items.push(ConversationItem::Result { call: part["tool_use_id"].as_str().map(str::to_owned) });
             } else if let Some(ConversationItem::User(text)) = ConversationItem::user(text(&part["text"])) {
-                said.push(text);
+                texts.push(text);
             }
         }
-        items.extend(ConversationItem::user(&said.join("\n")));
+        items.extend(ConversationItem::user(&texts.join("\n")));
     }
     let output = body.pointer("/output_config/format/schema").or_else(|| body.pointer("/output_format/schema"));
     ModelRequest {

@@ -15,8 +15,8 @@ pub(super) struct Responses {
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut system = text(&body["instructions"]).to_owned();
     let mut items = Vec::new();
-    if let Some(said) = body["input"].as_str() {
-        items.extend(ConversationItem::user(said));
+    if let Some(input) = body["input"].as_str() {
+        items.extend(ConversationItem::user(input));
     }
     for item in each(&body["input"]) {
         match (text(&item["type"]), text(&item["role"])) {
@@ -79,8 +79,8 @@ impl ReplyWriter for Responses {
                 self.push(to, "response.completed", json!({ "response": response }));
             }
             ReplyEvent::Open(_) | ReplyEvent::Delta(_) | ReplyEvent::Close => match reply.blocks.last() {
-                Some(Block::Text(said)) => self.text(reply, said, piece, to),
-                Some(Block::Thought(said)) => self.thought(reply, said, piece, to),
+                Some(Block::Text(text)) => self.text(reply, text, piece, to),
+                Some(Block::Thought(text)) => self.thought(reply, text, piece, to),
                 _ => {}
             },
         }
@@ -105,7 +105,7 @@ impl Responses {
         to.push_named(name, &data);
     }
 
-    fn text(&mut self, reply: &ModelReply, said: &str, piece: &ReplyEvent, to: &mut SseEvents) {
+    fn text(&mut self, reply: &ModelReply, text: &str, piece: &ReplyEvent, to: &mut SseEvents) {
         let at = reply.at();
         let place = |mut data: Value| {
             data["item_id"] = json!(item_id(reply, at, "msg"));
@@ -123,14 +123,14 @@ impl Responses {
             }
             ReplyEvent::Delta(more) => self.push(to, "response.output_text.delta", place(json!({"delta": more}))),
             _ => {
-                self.push(to, "response.output_text.done", place(json!({"text": said})));
-                self.push(to, "response.content_part.done", place(json!({"part": part(said)})));
+                self.push(to, "response.output_text.done", place(json!({"text": text})));
+                self.push(to, "response.content_part.done", place(json!({"part": part(text)})));
                 self.done(reply, to);
             }
         }
     }
 
-    fn thought(&mut self, reply: &ModelReply, said: &str, piece: &ReplyEvent, to: &mut SseEvents) {
+    fn thought(&mut self, reply: &ModelReply, text: &str, piece: &ReplyEvent, to: &mut SseEvents) {
         let at = reply.at();
         let place = |mut data: Value| {
             data["item_id"] = json!(item_id(reply, at, "rs"));
@@ -149,8 +149,8 @@ impl Responses {
                 self.push(to, "response.reasoning_summary_text.delta", place(json!({"delta": more})))
             }
             _ => {
-                self.push(to, "response.reasoning_summary_text.done", place(json!({"text": said})));
-                self.push(to, "response.reasoning_summary_part.done", place(part(said)));
+                self.push(to, "response.reasoning_summary_text.done", place(json!({"text": text})));
+                self.push(to, "response.reasoning_summary_part.done", place(part(text)));
                 self.done(reply, to);
             }
         }
