@@ -90,7 +90,7 @@ fn outcome(turn: &Turn) -> TurnOutcome {
 fn parts(turn: &Turn) -> Vec<TranscriptPart> {
     let last_error = turn.parts.iter().rposition(|part| matches!(part, Part::Error(_)));
     // The error that ended a turn becomes its outcome.
-    let told = last_error.filter(|_| turn.outcome == Outcome::Error);
+    let final_error = last_error.filter(|_| turn.outcome == Outcome::Error);
     let mut parts = Vec::new();
     for (at, part) in turn.parts.iter().enumerate() {
         let notice = |kind: &str, text: String| {
@@ -103,7 +103,7 @@ fn parts(turn: &Turn) -> Vec<TranscriptPart> {
             }
             Part::ToolCall(call) => add_call(&mut parts, call),
             Part::Content(content) => parts.push(notice("content", stored(content))),
-            Part::Error(_) if told == Some(at) => {}
+            Part::Error(_) if final_error == Some(at) => {}
             Part::Error(error) => parts.push(notice("error", error.message.clone())),
             Part::InputRequest(request) => parts.push(TranscriptPart::Question(question(request))),
             Part::Plan(_) if is_told(parts.last(), part) => {}
@@ -259,8 +259,8 @@ fn edit(change: &FileChange) -> TranscriptEdit {
 }
 
 fn question(request: &InputRequest) -> TranscriptQuestion {
-    let asked = request.questions.iter().map(|question| question.message.clone());
-    let message: Vec<String> = request.message.clone().into_iter().chain(asked).collect();
+    let questions = request.questions.iter().map(|question| question.message.clone());
+    let message: Vec<String> = request.message.clone().into_iter().chain(questions).collect();
     let answers = request.answers.values().map(|answer| match answer {
         Answer::Submitted(AnswerValue::Text(text)) => text.clone(),
         other => serde_json::to_value(other).map(|value| value.to_string()).unwrap_or_default(),

@@ -86,8 +86,8 @@ fn converted(
 }
 
 fn message(transcript: &TranscriptTurn) -> Message {
-    let said = &transcript.message;
-    let attachments = said.attachments.iter().filter_map(|attachment| {
+    let message = &transcript.message;
+    let attachments = message.attachments.iter().filter_map(|attachment| {
         let kind = match attachment.kind {
             TranscriptKind::File => AttachmentKind::File,
             TranscriptKind::Folder => AttachmentKind::Directory,
@@ -98,9 +98,9 @@ fn message(transcript: &TranscriptTurn) -> Message {
         Some(Attachment { kind, path, display_name: Some(attachment.name.clone()).filter(|name| !name.is_empty()) })
     });
     Message {
-        text: said.text.clone(),
+        text: message.text.clone(),
         attachments: attachments.collect(),
-        origin: said.origin,
+        origin: message.origin,
         model: transcript.model.as_ref().map(|model| model.model.as_str().into()),
         extra: rest(transcript),
     }

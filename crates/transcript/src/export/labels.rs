@@ -115,8 +115,8 @@ pub(super) fn usage(usage: &TranscriptUsage) -> Option<String> {
     let counts: Vec<String> = counts.collect();
     let tokens = (!counts.is_empty()).then(|| format!("tokens: {}", counts.join(", ")));
     let cost = usage.cost.as_ref().filter(|cost| cost.as_f64() != Some(0.0)).map(|cost| format!("cost: {cost}"));
-    let told: Vec<String> = tokens.into_iter().chain(cost).collect();
-    (!told.is_empty()).then(|| told.join(" · "))
+    let facts: Vec<String> = tokens.into_iter().chain(cost).collect();
+    (!facts.is_empty()).then(|| facts.join(" · "))
 }
 
 pub(super) fn attachment(attachment: &TranscriptAttachment) -> String {

@@ -131,7 +131,9 @@ fn closed(text: &str) -> String {
         let length = line.chars().take_while(|letter| *letter == mark).count();
         open = match open {
             None if length >= FENCE => Some((mark, length)),
-            Some((own, begun)) if own == mark && length >= begun && line[length..].trim().is_empty() => None,
+            Some((own, fence_length)) if own == mark && length >= fence_length && line[length..].trim().is_empty() => {
+                None
+            }
             as_it_is => as_it_is,
         };
     }

@@ -107,10 +107,12 @@ impl SessionOutline {
 
 impl TurnOutline {
     pub fn of(turn: &TranscriptTurn) -> Self {
-        let said = &turn.message;
-        let message = match &said.command {
-            Some(command) if !said.text.trim_start().starts_with('/') => format!("/{command} {}", said.text),
-            _ => said.text.clone(),
+        let user_message = &turn.message;
+        let message = match &user_message.command {
+            Some(command) if !user_message.text.trim_start().starts_with('/') => {
+                format!("/{command} {}", user_message.text)
+            }
+            _ => user_message.text.clone(),
         };
         let citations = turn.citations.iter().map(|cited| format!("{} ({})", cited.source, cited.licence));
         let lists = [
@@ -119,9 +121,14 @@ impl TurnOutline {
             ("Suggested next", turn.followups.clone()),
         ];
         Self {
-            speaker: labels::speaker(said.origin),
+            speaker: labels::speaker(user_message.origin),
             message,
-            attachments: said.attachments.iter().map(labels::attachment).map(|line| labels::one_line(&line)).collect(),
+            attachments: user_message
+                .attachments
+                .iter()
+                .map(labels::attachment)
+                .map(|line| labels::one_line(&line))
+                .collect(),
             facts: facts(turn),
             pieces: turn.parts.iter().filter_map(piece).collect(),
             state: labels::outcome(&turn.outcome),
@@ -265,7 +272,7 @@ fn pretty(value: &serde_json::Value) -> String {
 impl OutlineBody {
     /// The bodies that are not empty.
     fn list<const N: usize>(bodies: [(&'static str, &str); N]) -> Vec<Self> {
-        let said = bodies.into_iter().filter(|(_, text)| !text.trim().is_empty());
-        said.map(|(label, text)| Self { label, text: text.to_owned() }).collect()
+        let bodies = bodies.into_iter().filter(|(_, text)| !text.trim().is_empty());
+        bodies.map(|(label, text)| Self { label, text: text.to_owned() }).collect()
     }
 }

@@ -191,9 +191,9 @@ fn specific(call: &TranscriptToolCall, export_context: &ExportContext) -> Option
         }
         ToolInput::Subagent { agent, description, prompt } => {
             let mut data = json!({"kind": "subagent", "prompt": prompt});
-            for (name, said) in [("agentName", agent), ("description", description)] {
-                if let Some(said) = said {
-                    data[name] = said.as_str().into();
+            for (name, value) in [("agentName", agent), ("description", description)] {
+                if let Some(value) = value {
+                    data[name] = value.as_str().into();
                 }
             }
             data

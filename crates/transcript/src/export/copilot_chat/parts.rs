@@ -61,10 +61,10 @@ fn add(part: &TranscriptPart, calls: &mut RoundBuilder<'_>, owner: Option<&str>,
             }
         }
         TranscriptPart::Edit(edit) => edits(edit).into_iter().for_each(push),
-        TranscriptPart::Question(question) => push(asked(question)),
+        TranscriptPart::Question(question) => push(question_value(question)),
         // It has no text, and concerns another tool's view.
         TranscriptPart::Notice(notice) if notice.text.is_empty() && !calls.is_native() => {}
-        TranscriptPart::Notice(notice) => push(told(notice)),
+        TranscriptPart::Notice(notice) => push(notice_value(notice)),
         TranscriptPart::Raw(value) if calls.is_native() => push(value.clone()),
         TranscriptPart::Raw(value) => {
             let shown: String = value.to_string().chars().take(MAX_SHOWN).collect();
@@ -103,7 +103,7 @@ fn edits(edit: &TranscriptEdit) -> Vec<Value> {
     parts
 }
 
-fn asked(question: &Question) -> Value {
+fn question_value(question: &Question) -> Value {
     let Question { title, message, answer, .. } = question;
     match answer.as_deref() {
         Some(state @ ("accepted" | "rejected")) => {
@@ -115,7 +115,7 @@ fn asked(question: &Question) -> Value {
     }
 }
 
-fn told(notice: &Notice) -> Value {
+fn notice_value(notice: &Notice) -> Value {
     match notice.kind.as_str() {
         kind @ ("progressMessage" | "warning" | "info" | "systemNotification") => progress(kind, &notice.text),
         _ if notice.text.is_empty() => {

@@ -192,17 +192,17 @@ fn citation(cited: &CodeCitation) -> Value {
 }
 
 fn agent(agent: Option<&TranscriptAgent>, export_context: &ExportContext) -> Value {
-    let said =
+    let non_empty =
         |text: Option<&str>, otherwise: &str| text.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned();
-    let extension = said(agent.and_then(|agent| agent.extension.as_deref()), EXTENSION);
-    let name = said(agent.map(|agent| agent.name.as_str()), &export_context.agent);
+    let extension = non_empty(agent.and_then(|agent| agent.extension.as_deref()), EXTENSION);
+    let name = non_empty(agent.map(|agent| agent.name.as_str()), &export_context.agent);
     json!({
         "extensionId": {"value": extension, "_lower": extension.to_lowercase()},
-        "extensionVersion": said(agent.and_then(|agent| agent.version.as_deref()), ""),
+        "extensionVersion": non_empty(agent.and_then(|agent| agent.version.as_deref()), ""),
         "publisherDisplayName": "",
         "extensionPublisherId": extension.split('.').next().unwrap_or_default(),
         "extensionDisplayName": "",
-        "id": said(agent.map(|agent| agent.id.as_str()), AGENT),
+        "id": non_empty(agent.map(|agent| agent.id.as_str()), AGENT),
         "description": "",
         "when": "",
         "metadata": {"themeIcon": {"id": "tools"}, "hasFollowups": false, "supportIssueReporting": false},
