@@ -89,13 +89,13 @@ pub fn branch_log(
     let leaf = find(index, leaf)?;
     let branch = index.branch(leaf);
     let is_label = |entry: EntryNo| index.kind(entry) == EntryType::Label;
-    let kept: Vec<EntryNo> = branch.iter().copied().filter(|entry| !is_label(*entry)).collect();
+    let branch_entries: Vec<EntryNo> = branch.iter().copied().filter(|entry| !is_label(*entry)).collect();
     let mut builder = NewLogBuilder::new(index, header);
     let mut above = None;
     // A compaction may name a label as its first kept entry, which is removed.
-    let has_labels = kept.len() < branch.len();
-    let mut own = grove_entries(index, &kept).into_iter().peekable();
-    for entry in &kept {
+    let has_labels = branch_entries.len() < branch.len();
+    let mut own = grove_entries(index, &branch_entries).into_iter().peekable();
+    for entry in &branch_entries {
         let mut change = LineChange::default();
         if !has_parent(index, *entry, above) {
             change.parent = Some(above);
@@ -113,7 +113,7 @@ pub fn branch_log(
         }
     }
     let mut last = above.map(|entry| index.id(entry).into_owned());
-    for (target, label) in labels(index, &kept) {
+    for (target, label) in labels(index, &branch_entries) {
         let id = free_id(index, new_id)?;
         let set_by = EntryNo(label.set_by);
         let at = index.time(set_by).and_then(|time| u64::try_from(time).ok()).map_or(header.at, Timestamp);
@@ -321,7 +321,7 @@ fn free_id(index: &LogIndex, new_id: &mut dyn FnMut() -> String) -> Result<Strin
 
 /// Grove's own entries that belong to a branch, each with its ancestor on the branch, in the branch's order: children
 /// of the branch, and entries on a turn that the branch left in the middle. Leaf marks are not included.
-fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> {
+fn grove_entries(index: &LogIndex, branch: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> {
     /// The position of an entry relative to the branch.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum BranchPosition {
@@ -330,7 +330,7 @@ fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> 
         Branch(u32),
     }
     let mut from = vec![BranchPosition::Unknown; index.len()];
-    for (place, entry) in kept.iter().enumerate() {
+    for (place, entry) in branch.iter().enumerate() {
         from[entry.as_usize()] = BranchPosition::Branch(place as u32);
     }
     let mut found: Vec<(u32, EntryNo)> = Vec::new();
@@ -356,5 +356,5 @@ fn grove_entries(index: &LogIndex, kept: &[EntryNo]) -> Vec<(EntryNo, EntryNo)> 
         }
     }
     found.sort_unstable();
-    found.into_iter().map(|(place, own)| (own, kept[place as usize])).collect()
+    found.into_iter().map(|(place, own)| (own, branch[place as usize])).collect()
 }

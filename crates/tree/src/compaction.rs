@@ -67,18 +67,18 @@ pub fn plan(
     let can_begin = beginnings(index, &messages);
     let sizes: Vec<u64> = messages.iter().map(tokens).collect();
     let tokens_before = sizes.iter().sum();
-    let mut kept = 0;
+    let mut kept_tokens = 0;
     let mut first = None;
     for number in (1..messages.len()).rev() {
-        kept += sizes[number];
+        kept_tokens += sizes[number];
         // At least one message is kept, then as many as fit.
-        if kept > keep_tokens && first.is_some() {
+        if kept_tokens > keep_tokens && first.is_some() {
             break;
         }
         if can_begin[number] {
-            first = Some((number, kept));
+            first = Some((number, kept_tokens));
         }
-        if kept > keep_tokens && first.is_some() {
+        if kept_tokens > keep_tokens && first.is_some() {
             break;
         }
     }

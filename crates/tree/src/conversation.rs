@@ -88,23 +88,23 @@ pub fn messages_of(
 fn model_message(message: &ContextMessage<'_>, is_leading: bool) -> Option<ModelMessage> {
     let fields = EntryFields::of_message(message.json.bytes());
     let role = fields.role.and_then(lossy).unwrap_or_default();
-    let said = |name| field(message.json.bytes(), name).and_then(lossy).unwrap_or_default();
+    let text_field = |name| field(message.json.bytes(), name).and_then(lossy).unwrap_or_default();
     let (speaker, content) = match role.as_str() {
         "system" | "developer" => (MessageRole::System, blocks(fields.content)),
         "assistant" => (MessageRole::Assistant, blocks(fields.content)),
         "toolResult" => {
             let speaker = MessageRole::Tool {
-                call_id: said("toolCallId"),
-                name: said("toolName"),
+                call_id: text_field("toolCallId"),
+                name: text_field("toolName"),
                 is_error: fields.is_error == Some(b"true"),
             };
             (speaker, blocks(fields.content))
         }
-        "compactionSummary" => (MessageRole::User, vec![summary(COMPACTION_INTRODUCTION, &said("summary"))]),
-        "branchSummary" => (MessageRole::User, vec![summary(BRANCH_INTRODUCTION, &said("summary"))]),
+        "compactionSummary" => (MessageRole::User, vec![summary(COMPACTION_INTRODUCTION, &text_field("summary"))]),
+        "branchSummary" => (MessageRole::User, vec![summary(BRANCH_INTRODUCTION, &text_field("summary"))]),
         "bashExecution" | "pythonExecution" if fields.exclude == Some(b"true") => return None,
-        "bashExecution" => (MessageRole::User, vec![ran(&said("command"), &said("output"))]),
-        "pythonExecution" => (MessageRole::User, vec![ran(&said("code"), &said("output"))]),
+        "bashExecution" => (MessageRole::User, vec![ran(&text_field("command"), &text_field("output"))]),
+        "pythonExecution" => (MessageRole::User, vec![ran(&text_field("code"), &text_field("output"))]),
         "fileMention" => (MessageRole::User, mentions(fields.files)),
         _ => (MessageRole::User, blocks(fields.content)),
     };
@@ -189,20 +189,20 @@ fn transcript(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
     lead.truncate(lead.floor_char_boundary(limit - newest.min(limit / 2)));
     let mut room = limit - lead.len();
     let mut is_cut = is_cut;
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for message in rest.iter().rev() {
         let mut text = message_text(message);
         let Some(left) = room.checked_sub(text.len()) else {
             is_cut = true;
             // The newest message is always included, as far as it fits.
-            if told.is_empty() {
+            if texts.is_empty() {
                 text.truncate(text.floor_char_boundary(room));
-                told.push(text);
+                texts.push(text);
             }
             break;
         };
         room = left.saturating_sub(BETWEEN.len());
-        told.push(text);
+        texts.push(text);
     }
     if is_cut {
         let left_out = if lead.is_empty() {
@@ -210,13 +210,13 @@ fn transcript(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
         } else {
             "(What came next is left out here.)"
         };
-        told.push(left_out.to_owned());
+        texts.push(left_out.to_owned());
     }
     if !lead.is_empty() {
-        told.push(lead);
+        texts.push(lead);
     }
-    told.reverse();
-    told.join(BETWEEN)
+    texts.reverse();
+    texts.join(BETWEEN)
 }
 
 fn message_text(message: &ModelMessage) -> String {

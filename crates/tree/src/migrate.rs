@@ -106,14 +106,14 @@ impl<'a> MigrationLines<'a> {
             let index = object.get("firstKeptEntryIndex").and_then(number).filter(|_| object.is("type", "compaction"));
             let Some(index) = index else { continue };
             // Lines are counted in the old numbering: later entries have no new id yet.
-            let kept = whole(index).and_then(|index| counted.get(index)).and_then(|line| match &self.lines[*line] {
+            let kept_id = whole(index).and_then(|index| counted.get(index)).and_then(|line| match &self.lines[*line] {
                 MigrationLine::JsonObject { object, .. } if !is_header(object) => {
                     Some(object.get("id").map(<[u8]>::to_vec))
                 }
                 _ => None,
             });
             let MigrationLine::JsonObject { object, .. } = &mut self.lines[at] else { continue };
-            match kept {
+            match kept_id {
                 Some(Some(id)) => object.set("firstKeptEntryId", id),
                 Some(None) => object.remove("firstKeptEntryId"),
                 None => {}

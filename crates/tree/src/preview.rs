@@ -59,15 +59,15 @@ impl<'a, S: LogSource + ?Sized> PreviewReader<'a, S> {
                 role: line.custom_type.and_then(start_of).unwrap_or_else(|| "custom".to_owned()),
                 text: one_line(&text_in(line.content)),
             },
-            EntryType::Compaction | EntryType::BranchSummary => plain(said(line.summary)),
-            EntryType::Label => plain(said(line.label)),
-            EntryType::SessionInfo => plain(said(line.name)),
-            EntryType::TitleChange => plain(said(line.title)),
-            EntryType::ThinkingLevelChange => plain(said(line.thinking_level)),
-            EntryType::ModeChange => plain(said(line.mode)),
+            EntryType::Compaction | EntryType::BranchSummary => plain(preview_text(line.summary)),
+            EntryType::Label => plain(preview_text(line.label)),
+            EntryType::SessionInfo => plain(preview_text(line.name)),
+            EntryType::TitleChange => plain(preview_text(line.title)),
+            EntryType::ThinkingLevelChange => plain(preview_text(line.thinking_level)),
+            EntryType::ModeChange => plain(preview_text(line.mode)),
             EntryType::ModelChange => plain(model(&line)),
-            EntryType::Custom => plain(said(line.custom_type)),
-            EntryType::Unknown => plain(said(line.kind)),
+            EntryType::Custom => plain(preview_text(line.custom_type)),
+            EntryType::Unknown => plain(preview_text(line.kind)),
             EntryType::Usage
             | EntryType::ContextEdit
             | EntryType::ModelUsage
@@ -95,8 +95,8 @@ impl<'a, S: LogSource + ?Sized> PreviewReader<'a, S> {
                 let call = message.tool_call_id.and_then(lossy).map(|id| self.call(entry, &id)).transpose()?.flatten();
                 text = format!("{} {text}", call.unwrap_or(name));
             }
-            "bashExecution" => text = said(message.command),
-            "pythonExecution" => text = said(message.code),
+            "bashExecution" => text = preview_text(message.command),
+            "pythonExecution" => text = preview_text(message.code),
             _ => {}
         }
         Ok(EntryPreview { role, text: one_line(&text) })
@@ -154,10 +154,10 @@ fn calls_in(content: Option<&[u8]>) -> Vec<CallPreview> {
         if is(block.kind, "toolCall") {
             let name = block.name.and_then(start_of).unwrap_or_default();
             let arguments = block.arguments.unwrap_or_default();
-            let told = DESCRIPTIVE_ARGUMENTS.iter().find_map(|name| field(arguments, name).and_then(start_of));
-            let told = told.or_else(|| Some(arguments).filter(|all| *all != b"{}").map(start_of_json));
+            let argument = DESCRIPTIVE_ARGUMENTS.iter().find_map(|name| field(arguments, name).and_then(start_of));
+            let argument = argument.or_else(|| Some(arguments).filter(|all| *all != b"{}").map(start_of_json));
             let id = block.id.and_then(lossy).unwrap_or_default();
-            calls.push(CallPreview { id, text: format!("{name} {}", told.unwrap_or_default()) });
+            calls.push(CallPreview { id, text: format!("{name} {}", argument.unwrap_or_default()) });
         }
         ControlFlow::Continue(())
     });
@@ -167,12 +167,12 @@ fn calls_in(content: Option<&[u8]>) -> Vec<CallPreview> {
 /// The model in either program's form.
 fn model(line: &LineFields<'_>) -> String {
     match line.model {
-        Some(model) => said(Some(model)),
-        None => format!("{}/{}", said(line.provider), said(line.model_id)),
+        Some(model) => preview_text(Some(model)),
+        None => format!("{}/{}", preview_text(line.provider), preview_text(line.model_id)),
     }
 }
 
-fn said(value: Option<&[u8]>) -> String {
+fn preview_text(value: Option<&[u8]>) -> String {
     one_line(&value.and_then(start_of).unwrap_or_default())
 }
 

@@ -114,8 +114,8 @@ pub fn rows(
         Some(cursor) => (cursor.entries, cursor.leaf),
     };
     let is_known = |entry: EntryNo| entry.0 < entries && index.owner(entry) == Owner::Tree;
-    let asked = request.after.map(|cursor| cursor.after);
-    if entries as usize > index.len() || !leaf.into_iter().chain(asked).all(is_known) {
+    let cursor_entry = request.after.map(|cursor| cursor.after);
+    if entries as usize > index.len() || !leaf.into_iter().chain(cursor_entry).all(is_known) {
         return Err(RowsError::UnknownCursor);
     }
     let words: Vec<String> = request.search.split_whitespace().map(str::to_lowercase).collect();
@@ -124,7 +124,7 @@ pub fn rows(
         words => Some(search(index, source, request.filter, entries, words)?),
     };
     let outline = Outline::new(index, entries, request.filter, leaf, found.as_deref());
-    let from = asked.map_or(0, |after| outline.behind(after));
+    let from = cursor_entry.map_or(0, |after| outline.behind(after));
     let limit = request.limit.clamp(1, MAX_ROWS);
     let to = from.saturating_add(limit).min(outline.rows.len());
     let rows = outline.render(index, source, from..to)?;

@@ -76,11 +76,11 @@ pub async fn settings_to_go_on_with(
 ) -> Result<BranchSettings, LogError> {
     let branch = settings_at(fs, path, index, at).await?;
     let first = index.entries().find(|entry| index.role(*entry) == Some(Role::User));
-    let begun = settings_at(fs, path, index, first).await?;
+    let initial = settings_at(fs, path, index, first).await?;
     Ok(BranchSettings {
-        model: branch.model.or(begun.model),
-        thinking_level: branch.thinking_level.or(begun.thinking_level),
-        mode: branch.mode.or(begun.mode),
+        model: branch.model.or(initial.model),
+        thinking_level: branch.thinking_level.or(initial.thinking_level),
+        mode: branch.mode.or(initial.mode),
     })
 }
 

@@ -134,7 +134,7 @@ impl<'a, 'p> ContextWriter<'a, 'p> {
         let before = self.path.entries.len() - entries.len();
         let mut number = before;
         each_line(index, source, entries, |entry, line| {
-            let is_kept = number < self.path.kept;
+            let is_kept = number < self.path.kept_entries;
             number += 1;
             let kind = index.kind(entry);
             let draft = match &line {

@@ -21,7 +21,7 @@ pub(super) struct ContextPath {
     /// The kept and later entries that can become messages, oldest first.
     pub(super) entries: Vec<EntryNo>,
     /// The number of entries from before the compaction.
-    pub(super) kept: usize,
+    pub(super) kept_entries: usize,
     /// The results of `context_edit` entries: a deletion, or new content.
     pub(super) edits: HashMap<EntryNo, Option<Vec<u8>>>,
 }
@@ -42,7 +42,7 @@ impl ContextPath {
             compaction: None,
             has_system_message: false,
             entries: Vec::new(),
-            kept: 0,
+            kept_entries: 0,
             edits: edits(rules, index, source, branch)?,
         };
         let mut take = |range: &[EntryNo]| {
@@ -55,9 +55,9 @@ impl ContextPath {
                 let line = line(index, source, branch[at])?;
                 let fields = EntryFields::of(&line).line;
                 let first = fields.first_kept.and_then(text_of).and_then(|id| index.find_bytes(&id));
-                let kept = first.and_then(|first| branch[..at].iter().position(|entry| *entry == first));
-                take(&branch[kept.unwrap_or(at)..at]);
-                path.kept = path.entries.len();
+                let first_kept = first.and_then(|first| branch[..at].iter().position(|entry| *entry == first));
+                take(&branch[first_kept.unwrap_or(at)..at]);
+                path.kept_entries = path.entries.len();
                 path.entries.extend(branch[at + 1..].iter().filter(|entry| becomes_message(index.kind(**entry))));
                 path.compaction = Some(branch[at]);
                 path.has_system_message =

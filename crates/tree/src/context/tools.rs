@@ -73,7 +73,7 @@ fn strip_calls_without_any_result(drafts: &mut Vec<ContextDraft<'_>>) {
 /// assistant. Other calls and results are removed, as are turns that were aborted or ended in an error. An extension's
 /// messages in between move after the results.
 fn pair_calls_and_results(drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>> {
-    let mut paired = ToolCallPairing { out: Vec::with_capacity(drafts.len()), asked: None, between: Vec::new() };
+    let mut paired = ToolCallPairing { out: Vec::with_capacity(drafts.len()), open_turn: None, between: Vec::new() };
     for draft in drafts {
         match &draft.voice {
             DraftRole::User | DraftRole::Assistant => {
@@ -99,7 +99,7 @@ fn pair_calls_and_results(drafts: Vec<ContextDraft<'_>>) -> Vec<ContextDraft<'_>
 struct ToolCallPairing<'a> {
     out: Vec<ContextDraft<'a>>,
     /// The turn whose results may follow, and a flag for each answered call.
-    asked: Option<(usize, Vec<bool>)>,
+    open_turn: Option<(usize, Vec<bool>)>,
     /// Messages before the last result.
     between: Vec<ContextDraft<'a>>,
 }
@@ -107,18 +107,18 @@ struct ToolCallPairing<'a> {
 impl<'a> ToolCallPairing<'a> {
     fn open(&mut self, draft: ContextDraft<'a>) {
         if !draft.calls.is_empty() {
-            self.asked = Some((self.out.len(), vec![false; draft.calls.len()]));
+            self.open_turn = Some((self.out.len(), vec![false; draft.calls.len()]));
         }
         self.out.push(draft);
     }
 
     fn waits(&self) -> bool {
-        self.asked.as_ref().is_some_and(|(_, answered)| answered.contains(&false))
+        self.open_turn.as_ref().is_some_and(|(_, answered)| answered.contains(&false))
     }
 
     /// Accepts a result if its call is open.
     fn answer(&mut self, call: &[u8]) -> bool {
-        let Some((at, answered)) = &mut self.asked else { return false };
+        let Some((at, answered)) = &mut self.open_turn else { return false };
         let mut calls = self.out[*at].calls.iter().zip(answered);
         let wanted = calls.find(|(id, answered)| id.as_slice() == call && !**answered);
         wanted.map(|(_, answered)| *answered = true).is_some()
@@ -126,7 +126,7 @@ impl<'a> ToolCallPairing<'a> {
 
     /// Ends the results of a turn.
     fn close(&mut self) {
-        if let Some((at, answered)) = self.asked.take()
+        if let Some((at, answered)) = self.open_turn.take()
             && answered.contains(&false)
         {
             let mut answered = answered.into_iter();
@@ -142,15 +142,15 @@ impl<'a> ToolCallPairing<'a> {
 /// would be invalid. Returns false if nothing is left.
 fn strip(draft: &mut ContextDraft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
     let Some(mut message) = JsonObject::parse(&draft.json) else { return true };
-    let mut kept: Vec<Vec<u8>> = Vec::new();
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
     each_block(message.get("content"), |block, _| {
-        kept.extend(without_signature(block, stays));
+        blocks.extend(without_signature(block, stays));
         ControlFlow::Continue(())
     });
-    if kept.is_empty() {
+    if blocks.is_empty() {
         return false;
     }
-    message.set("content", [b"[".as_slice(), &kept.join(&b','), b"]"].concat());
+    message.set("content", [b"[".as_slice(), &blocks.join(&b','), b"]"].concat());
     let json = message.render();
     draft.json = Cow::Owned(json);
     true

@@ -284,11 +284,11 @@ impl LoggedTurnBuilder {
         });
         let Some(call) = call else { return };
         match &mut call.status {
-            ToolCallStatus::Completed(ToolResult { output: Some(kept), .. })
-            | ToolCallStatus::PendingResultConfirmation(ToolResult { output: Some(kept), .. })
+            ToolCallStatus::Completed(ToolResult { output: Some(stored_output), .. })
+            | ToolCallStatus::PendingResultConfirmation(ToolResult { output: Some(stored_output), .. })
                 if own =>
             {
-                *kept = output;
+                *stored_output = output;
             }
             status if !own => {
                 *status = ToolCallStatus::Completed(ToolResult {

@@ -144,9 +144,9 @@ pub async fn newest_turns_in(
         }
     }
     let all = way.next.is_none();
-    let kept = within(&taken, limit, all);
-    let older = !all || kept < taken.len();
-    taken.truncate(kept);
+    let count = within(&taken, limit, all);
+    let older = !all || count < taken.len();
+    taken.truncate(count);
     taken.reverse();
 
     let first = taken.first().map_or(0, |taken| taken.entry.as_usize());
@@ -166,16 +166,16 @@ struct ReadEntry {
 
 /// The number of entries, newest first, that make complete turns within the limit.
 fn within(taken: &[ReadEntry], limit: TurnLimit, all: bool) -> usize {
-    let (mut turns, mut bytes, mut kept) = (0, 0, 0);
+    let (mut turns, mut bytes, mut count) = (0, 0, 0);
     for (number, taken) in taken.iter().enumerate() {
         bytes += taken.line.len() as u64;
         if taken.begins_turn {
             turns += 1;
             if turns > limit.turns || (bytes > limit.bytes && turns > 1) {
-                return kept;
+                return count;
             }
-            kept = number + 1;
+            count = number + 1;
         }
     }
-    if all { taken.len() } else { kept }
+    if all { taken.len() } else { count }
 }

@@ -147,15 +147,15 @@ impl<'a> AssistantMessageParts<'a> {
                 let arguments = arguments(call.input.as_deref());
                 self.content
                     .push(json!({"type": "toolCall", "id": call.id, "name": call.name, "arguments": arguments}));
-                let mut kept = call.clone();
+                let mut stored_call = call.clone();
                 if let ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) =
-                    &mut kept.status
+                    &mut stored_call.status
                     && let Some(output) = &mut result.output
                 {
                     // The output is in the result's own entry.
                     output.clear();
                 }
-                self.parts.push(Part::ToolCall(kept));
+                self.parts.push(Part::ToolCall(stored_call));
                 self.calls.push(call);
             }
             Part::Content(_) | Part::Error(_) | Part::InputRequest(_) | Part::Plan(_) | Part::Notice(_) => {
@@ -182,12 +182,12 @@ fn result_of(call: &ToolCall) -> (String, bool) {
             (text.clone(), !result.success)
         }
         ToolCallStatus::Cancelled(cancellation) => {
-            let told = match cancellation.reason {
+            let text = match cancellation.reason {
                 CancelReason::Denied => "The user did not allow this.",
                 CancelReason::Skipped => "The user skipped this.",
                 CancelReason::ResultDenied => "The user did not allow the result to be seen.",
             };
-            (told.to_owned(), true)
+            (text.to_owned(), true)
         }
         ToolCallStatus::Streaming
         | ToolCallStatus::Ready
