@@ -101,13 +101,13 @@ mod tests {
             let params = raw(&format!(r#"{{"clientSeq":{number},"action":{{"type":"x",  "n":1}}}}"#));
             let action = InvalidSeqAction::read(&params).unwrap();
             let frame = action.refusal("c", 7).unwrap();
-            let told: serde_json::Value = serde_json::from_str(&frame).unwrap();
+            let refusal: serde_json::Value = serde_json::from_str(&frame).unwrap();
             let sent: serde_json::Value = serde_json::from_str(number).unwrap();
-            assert_eq!(told["params"]["origin"]["clientSeq"], sent);
-            assert_eq!(told["params"]["serverSeq"], 7);
+            assert_eq!(refusal["params"]["origin"]["clientSeq"], sent);
+            assert_eq!(refusal["params"]["serverSeq"], 7);
             assert!(frame.contains(r#"{"type":"x",  "n":1}"#), "{frame}");
             let wrapped: serde_json::Value = serde_json::from_str(&action.refusal_v1("c", 7).unwrap()).unwrap();
-            assert_eq!(wrapped["params"], serde_json::json!({"envelope": told["params"]}));
+            assert_eq!(wrapped["params"], serde_json::json!({"envelope": refusal["params"]}));
         }
         assert!(InvalidSeqAction::has_no_seq(&raw(r#"{"clientSeq":"1","action":{}}"#)));
         assert!(InvalidSeqAction::has_no_seq(&raw(r#"{"action":{}}"#)));

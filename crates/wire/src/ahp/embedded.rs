@@ -259,12 +259,12 @@ mod tests {
             { "type": "simple", "label": "words", "modelRepresentation": "1234567" },
         ]));
         let found = embedded_content(&message, 4).unwrap();
-        let seen: Vec<_> = found
+        let contents: Vec<_> = found
             .iter()
             .map(|one| (one.label.as_str(), one.content_type.as_deref(), std::str::from_utf8(&one.bytes).unwrap()))
             .collect();
         assert_eq!(
-            seen,
+            contents,
             [
                 ("large", Some("image/png"), "12345"),
                 ("uri", Some("text/plain"), "123456"),

@@ -339,7 +339,7 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
         core::ChatEvent::ToolCallConfirmed { turn, call, verdict, .. } => {
             let approved = verdict.decision == core::Decision::Approved;
             let reason = if verdict.skipped { core::CancelReason::Skipped } else { core::CancelReason::Denied };
-            let said = |name: &str| verdict.extra.as_ref().filter(|_| !approved)?.get(name).cloned();
+            let denial_detail = |name: &str| verdict.extra.as_ref().filter(|_| !approved)?.get(name).cloned();
             ChatAction::ToolCallConfirmed(Box::new(ChatToolCallConfirmed {
                 turn_id: turn.to_string(),
                 tool_call_id: call.to_string(),
@@ -348,8 +348,8 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                 confirmed: approved.then(|| project::confirmed_by(verdict.by)),
                 reason: (!approved).then(|| project::cancel_reason(reason)),
                 edited_tool_input: verdict.edited_input.clone().filter(|_| approved),
-                user_suggestion: said("userSuggestion").and_then(|said| from_value(&said).ok()),
-                reason_message: said("reasonMessage").and_then(|said| from_value(&said).ok()),
+                user_suggestion: denial_detail("userSuggestion").and_then(|value| from_value(&value).ok()),
+                reason_message: denial_detail("reasonMessage").and_then(|value| from_value(&value).ok()),
                 selected_option_id: verdict.option.clone(),
             }))
         }

@@ -379,8 +379,8 @@ impl SchemaValidator {
             let mut checked = members.iter().map(|member| (member, self.check(member, value, place)));
             if !checked.clone().any(|(_, result)| result.is_ok()) {
                 // The variant that the tag names is the one to report.
-                let meant = checked.find(|(member, _)| self.fits(member, value));
-                return meant.map_or_else(|| violation("is none of what may be here".into()), |(_, result)| result);
+                let variant = checked.find(|(member, _)| self.fits(member, value));
+                return variant.map_or_else(|| violation("is none of what may be here".into()), |(_, result)| result);
             }
         }
         if let (Some(items), Value::Array(values)) = (schema.get("items"), value) {

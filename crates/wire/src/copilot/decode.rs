@@ -18,8 +18,8 @@ pub fn message(prompt: String, attachments: Vec<Attachment>) -> core::Message {
     let extra = match all_modelled {
         true => None,
         false => {
-            let said: Vec<ahp::MessageAttachment> = attachments.into_iter().map(said).collect();
-            ahp::project::extra([("attachments", Some(serde_json::to_value(said)))])
+            let ahp_attachments: Vec<ahp::MessageAttachment> = attachments.into_iter().map(ahp_attachment).collect();
+            ahp::project::extra([("attachments", Some(serde_json::to_value(ahp_attachments)))])
         }
     };
     core::Message { attachments: modelled, extra, ..core::Message::user(prompt) }
@@ -43,7 +43,7 @@ fn has_text(selection: &SelectionAttachment) -> bool {
 }
 
 /// An attachment in the types of the Agent Host Protocol.
-fn said(attachment: Attachment) -> ahp::MessageAttachment {
+fn ahp_attachment(attachment: Attachment) -> ahp::MessageAttachment {
     match attachment {
         Attachment::Selection(selection) if has_text(&selection) => words(
             selection.display_name.unwrap_or_else(|| selection.file_path.clone()),
@@ -93,29 +93,30 @@ pub fn tool(declared: ToolDeclaration) -> core::ClientTool {
 /// A lasting yes takes a lasting option if the agent offers one, and is a plain yes otherwise.
 pub fn verdict(decision: PermissionDecision, request: &PermissionRequest) -> Result<Verdict, String> {
     let PermissionDecision { kind, feedback, reason, message } = decision;
-    let said = feedback.or(reason).or(message).filter(|said| !said.is_empty());
-    let (decision, lasting, skipped, said) = match kind.as_str() {
+    let feedback = feedback.or(reason).or(message).filter(|feedback| !feedback.is_empty());
+    let (decision, lasting, skipped, feedback) = match kind.as_str() {
         "approve-once" | "approved" => (Decision::Approved, false, false, None),
         "approve-for-session"
         | "approve-for-location"
         | "approve-permanently"
         | "approved-for-session"
         | "approved-for-location" => (Decision::Approved, true, false, None),
-        "reject" | "denied-interactively-by-user" => (Decision::Denied, false, false, said),
-        "denied-by-rules" => (Decision::Denied, false, false, said.or_else(|| words_for("a rule forbids it"))),
+        "reject" | "denied-interactively-by-user" => (Decision::Denied, false, false, feedback),
+        "denied-by-rules" => (Decision::Denied, false, false, feedback.or_else(|| words_for("a rule forbids it"))),
         "denied-by-content-exclusion-policy" => {
-            (Decision::Denied, false, false, said.or_else(|| words_for("a policy excludes this content")))
+            (Decision::Denied, false, false, feedback.or_else(|| words_for("a policy excludes this content")))
         }
         "denied-by-permission-request-hook" => {
-            (Decision::Denied, false, false, said.or_else(|| words_for("a hook denied it")))
+            (Decision::Denied, false, false, feedback.or_else(|| words_for("a hook denied it")))
         }
         "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" => {
-            (Decision::Denied, false, false, said.or_else(|| words_for("nobody was there to be asked")))
+            (Decision::Denied, false, false, feedback.or_else(|| words_for("nobody was there to be asked")))
         }
-        "cancelled" => (Decision::Denied, false, true, said),
+        "cancelled" => (Decision::Denied, false, true, feedback),
         other => return Err(format!("{other:?} is not a kind of decision")),
     };
-    let extra = said.and_then(|said| ahp::project::extra([("reasonMessage", Some(serde_json::to_value(said)))]));
+    let extra =
+        feedback.and_then(|feedback| ahp::project::extra([("reasonMessage", Some(serde_json::to_value(feedback)))]));
     let option = option(&request.options, decision, lasting).map(|option| option.id.clone());
     Ok(Verdict { decision, by: ConfirmationReason::Person, option, edited_input: None, skipped, extra })
 }

@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn who_says_nothing_or_something_else_offers_nothing() {
         assert_eq!(Announcement::read(None), None);
-        for said in [json!({}), json!({"x-grove": 1}), json!({"x-grove": {"version": 2, "methods": []}})] {
-            assert_eq!(Announcement::read(said.as_object()), None, "{said}");
+        for meta in [json!({}), json!({"x-grove": 1}), json!({"x-grove": {"version": 2, "methods": []}})] {
+            assert_eq!(Announcement::read(meta.as_object()), None, "{meta}");
         }
         let later = json!({"x-grove": {"version": 1, "methods": ["x-grove/tree", "x-grove/later"], "more": true}});
         assert!(Announcement::read(later.as_object()).unwrap().offers(Method::Tree));

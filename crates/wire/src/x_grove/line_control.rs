@@ -32,8 +32,8 @@ pub fn parse_close_line(line: &str) -> Option<LineCloseReason> {
     if !line.contains(CLOSED) {
         return None;
     }
-    let said: CloseNotification = serde_json::from_str(line).ok()?;
-    (said.method == CLOSED).then_some(said.params)
+    let notification: CloseNotification = serde_json::from_str(line).ok()?;
+    (notification.method == CLOSED).then_some(notification.params)
 }
 
 /// A liveness probe, in every dialect. Any response counts.

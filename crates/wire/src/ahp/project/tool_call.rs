@@ -11,7 +11,7 @@ use crate::value_reader::from_value;
 pub fn call_meta(
     kind: Option<core::ToolKind>,
     language: Option<&String>,
-    said: Option<&core::Extra>,
+    agent_extra: Option<&core::Extra>,
     ran_ms: Option<u64>,
 ) -> Option<Object> {
     let kind = kind.map(|kind| match kind {
@@ -30,10 +30,10 @@ pub fn call_meta(
         ("language", language.map(|language| Ok(Value::from(language.as_str())))),
         ("ranMs", ran_ms.map(|ran_ms| Ok(Value::from(ran_ms)))),
     ]);
-    match (known, said) {
+    match (known, agent_extra) {
         (known, None) => known,
-        (known, Some(said)) => {
-            let mut meta = said.clone();
+        (known, Some(agent_extra)) => {
+            let mut meta = agent_extra.clone();
             meta.extend(known.unwrap_or_default());
             Some(meta)
         }

@@ -37,7 +37,7 @@ where
     T: Deref<Target = Turn> + 'a,
 {
     let mut last = ids::start_id(&session.id);
-    let mut told = move |turn: ProjectedTurn<'_>| {
+    let mut events_of = move |turn: ProjectedTurn<'_>| {
         let mut events = Vec::with_capacity(turn.parts.len() + 4);
         for step in steps(turn) {
             let event = turn_events::event(&session.id, turn, step, last.clone());
@@ -49,8 +49,8 @@ where
     let mut turns = turns.into_iter();
     let mut running = session.main_chat().and_then(|chat| chat.active.as_deref());
     let of_turns = std::iter::from_fn(move || match turns.next() {
-        Some(turn) => Some(told(ProjectedTurn::of(&turn))),
-        None => running.take().map(|active| told(ProjectedTurn::running(active))),
+        Some(turn) => Some(events_of(ProjectedTurn::of(&turn))),
+        None => running.take().map(|active| events_of(ProjectedTurn::running(active))),
     });
     std::iter::once(turn_events::start(session)).chain(of_turns.flatten())
 }

@@ -55,24 +55,24 @@ impl Projector {
 
     /// The events for clients that result from a core event.
     pub fn tell(&mut self, event: &core::Event) -> Vec<Event> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         match &event.change {
             Change::Session(session, change) if *session == self.session.id => {
-                self.become_idle(event.at, &mut told);
-                self.on_session_event(event, change, &mut told);
+                self.become_idle(event.at, &mut events);
+                self.on_session_event(event, change, &mut events);
             }
             Change::Chat(session, chat, change) if *session == self.session.id => {
                 if self.session.main_chat().is_none_or(|main| main.id != *chat) {
-                    return told;
+                    return events;
                 }
                 if !may_start_next(change) {
-                    self.become_idle(event.at, &mut told);
+                    self.become_idle(event.at, &mut events);
                 }
-                self.on_chat_event(event, change, &mut told);
+                self.on_chat_event(event, change, &mut events);
             }
             Change::Root(_) | Change::Session(..) | Change::Chat(..) => {}
         }
-        told
+        events
     }
 
     /// The pending requests, for a client that joins in the middle.
@@ -131,29 +131,29 @@ impl Projector {
         }
     }
 
-    fn become_idle(&mut self, at: Timestamp, told: &mut Vec<Event>) {
+    fn become_idle(&mut self, at: Timestamp, events: &mut Vec<Event>) {
         if let Some(idle) = self.idle.take() {
             let aborted = (idle == TurnEnding::Aborted).then_some(true);
-            told.push(self.aside(at, SessionIdle { aborted }));
+            events.push(self.aside(at, SessionIdle { aborted }));
         }
     }
 
-    fn on_session_event(&mut self, event: &core::Event, change: &SessionEvent, told: &mut Vec<Event>) {
+    fn on_session_event(&mut self, event: &core::Event, change: &SessionEvent, events: &mut Vec<Event>) {
         let at = event.at;
         match change {
             SessionEvent::TitleChanged(title) => {
                 self.session.apply(event);
-                told.push(self.aside(at, TitleChanged { title: title.text().to_owned() }));
+                events.push(self.aside(at, TitleChanged { title: title.text().to_owned() }));
             }
             SessionEvent::ModelChanged(model) => {
                 let previous_model = self.session.model.as_ref().map(core::ModelId::to_string);
                 self.session.apply(event);
-                told.push(self.aside(at, ModelChange { previous_model, new_model: model.to_string() }));
+                events.push(self.aside(at, ModelChange { previous_model, new_model: model.to_string() }));
             }
             // The SDK's event needs a model's name, and which one the agent takes by itself is not known.
             SessionEvent::ModelReset => self.session.apply(event),
-            SessionEvent::DetailsChanged(details) => self.on_details_changed(event, details, told),
-            SessionEvent::CreationFailed(error) => told.push(self.aside(at, turn_events::session_error(error))),
+            SessionEvent::DetailsChanged(details) => self.on_details_changed(event, details, events),
+            SessionEvent::CreationFailed(error) => events.push(self.aside(at, turn_events::session_error(error))),
             SessionEvent::Created(_)
             | SessionEvent::Ready
             | SessionEvent::Listed
@@ -174,7 +174,7 @@ impl Projector {
         }
     }
 
-    fn on_details_changed(&mut self, event: &core::Event, details: &core::SessionDetails, told: &mut Vec<Event>) {
+    fn on_details_changed(&mut self, event: &core::Event, details: &core::SessionDetails, events: &mut Vec<Event>) {
         let plan = |details: &core::SessionDetails| details.workspace.and_then(|workspace| workspace.plan);
         let operation = match (plan(&self.session.details), plan(details)) {
             (None, Some(_)) => Some("create"),
@@ -183,58 +183,58 @@ impl Projector {
             (Some(_), Some(_)) | (None, None) => None,
         };
         if let Some(operation) = operation {
-            told.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
+            events.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
         }
         let (before, after) = (self.session.details.allows_all(), details.allows_all());
         if before != after {
             let named = |allows| if allows { ALLOW_ALL } else { MANUAL }.to_owned();
             let changed = PermissionsChanged { mode: named(after), previous_mode: named(before) };
-            told.push(self.aside(event.at, changed));
+            events.push(self.aside(event.at, changed));
         }
         let known = &self.session.details.warnings;
         let new: Vec<_> = details.warnings.iter().filter(|warning| !known.contains(warning)).cloned().collect();
         for message in new {
-            told.push(self.aside(event.at, SessionWarning { warning_type: "session".to_owned(), message }));
+            events.push(self.aside(event.at, SessionWarning { warning_type: "session".to_owned(), message }));
         }
         if let Some(reason) = &details.unsaved
             && self.session.details.unsaved.as_ref() != Some(reason)
         {
-            told.push(self.aside(event.at, super::persistence_error(reason)));
+            events.push(self.aside(event.at, super::persistence_error(reason)));
         }
         self.session.apply(event);
     }
 
-    fn on_chat_event(&mut self, event: &core::Event, change: &ChatEvent, told: &mut Vec<Event>) {
+    fn on_chat_event(&mut self, event: &core::Event, change: &ChatEvent, events: &mut Vec<Event>) {
         let at = event.at;
         match change {
-            ChatEvent::TurnStarted { .. } => self.turn_started(event, told),
+            ChatEvent::TurnStarted { .. } => self.turn_started(event, events),
             ChatEvent::TurnCompleted { .. } | ChatEvent::TurnCancelled { .. } | ChatEvent::TurnFailed { .. } => {
-                self.turn_ended(event, told);
+                self.turn_ended(event, events);
             }
             ChatEvent::TextDelta { turn, part, content } => {
-                self.grown(event, turn, &GrowingPart::Part(part), content, told);
+                self.grown(event, turn, &GrowingPart::Part(part), content, events);
             }
             ChatEvent::ReasoningDelta { turn, part, content } => {
-                self.grown(event, turn, &GrowingPart::Part(part), content, told);
+                self.grown(event, turn, &GrowingPart::Part(part), content, events);
             }
             ChatEvent::ToolCallInputDelta { turn, call, content } => {
-                self.grown(event, turn, &GrowingPart::Input(call), content, told);
+                self.grown(event, turn, &GrowingPart::Input(call), content, events);
             }
             ChatEvent::PartAdded { turn, .. }
             | ChatEvent::ToolCallStarted { turn, .. }
-            | ChatEvent::InputRequested { turn, .. } => self.added(event, turn, told),
-            ChatEvent::ToolCallReady { turn, call, .. } => self.call_changed(event, turn, &call.id, told),
-            ChatEvent::ToolCallRestated { turn, restated } => self.call_changed(event, turn, &restated.call.id, told),
-            ChatEvent::ToolCallGated { turn, gated } => self.call_changed(event, turn, &gated.call, told),
+            | ChatEvent::InputRequested { turn, .. } => self.added(event, turn, events),
+            ChatEvent::ToolCallReady { turn, call, .. } => self.call_changed(event, turn, &call.id, events),
+            ChatEvent::ToolCallRestated { turn, restated } => self.call_changed(event, turn, &restated.call.id, events),
+            ChatEvent::ToolCallGated { turn, gated } => self.call_changed(event, turn, &gated.call, events),
             ChatEvent::ToolCallConfirmed { turn, call, .. }
             | ChatEvent::ToolCallOutput { turn, call, .. }
             | ChatEvent::ToolCallCompleted { turn, call, .. }
             | ChatEvent::ToolCallResultGated { turn, call, .. }
-            | ChatEvent::ToolCallResultConfirmed { turn, call, .. } => self.call_changed(event, turn, call, told),
+            | ChatEvent::ToolCallResultConfirmed { turn, call, .. } => self.call_changed(event, turn, call, events),
             ChatEvent::UsageReported { turn, usage } => {
                 if self.active().is_some_and(|active| active.id == *turn) {
                     self.session.apply(event);
-                    self.used(at, usage, told);
+                    self.used(at, usage, events);
                 }
             }
             ChatEvent::InputAnswerChanged { .. } => self.session.apply(event),
@@ -246,7 +246,7 @@ impl Projector {
                     self.session.apply(event);
                     let answers = self.active().and_then(|active| Some(&active.input_request(request)?.answers));
                     let answered = answers.map(|answers| request_events::user_input_completed(request, answers));
-                    told.extend(answered.map(|answered| self.aside(at, answered)));
+                    events.extend(answered.map(|answered| self.aside(at, answered)));
                 }
             }
             ChatEvent::SteeringSet(_)
@@ -255,7 +255,7 @@ impl Projector {
             | ChatEvent::QueuedRemoved(_)
             | ChatEvent::QueueReordered(_) => {
                 self.session.apply(event);
-                told.push(self.aside(at, PendingMessagesModified {}));
+                events.push(self.aside(at, PendingMessagesModified {}));
             }
             ChatEvent::TurnsCleared => {
                 self.session.apply(event);
@@ -272,7 +272,7 @@ impl Projector {
             }
             ChatEvent::EntryAdded(entry) => {
                 if let Some(compacted) = compaction(&entry.line) {
-                    told.push(self.aside(at, compacted));
+                    events.push(self.aside(at, compacted));
                 }
             }
             ChatEvent::DraftChanged(_)
@@ -284,19 +284,19 @@ impl Projector {
         }
     }
 
-    fn turn_started(&mut self, event: &core::Event, told: &mut Vec<Event>) {
+    fn turn_started(&mut self, event: &core::Event, events: &mut Vec<Event>) {
         if self.active().is_some() {
             return;
         }
         self.idle = None;
         self.session.apply(event);
-        self.keep(event.at, &BEGINNING, told);
+        self.keep(event.at, &BEGINNING, events);
     }
 
     /// Sends steps of the running turn.
-    fn keep(&mut self, at: Timestamp, steps: &[TurnStep], told: &mut Vec<Event>) {
+    fn keep(&mut self, at: Timestamp, steps: &[TurnStep], events: &mut Vec<Event>) {
         let Some(active) = self.session.main_chat().and_then(|chat| chat.active.as_deref()) else { return };
-        keep(&self.session.id, ProjectedTurn::running(active), at, steps, &mut self.last, told);
+        keep(&self.session.id, ProjectedTurn::running(active), at, steps, &mut self.last, events);
     }
 
     /// The steps of some of the running turn's parts.
@@ -306,7 +306,7 @@ impl Projector {
     }
 
     /// A part was added, so the one before is complete.
-    fn added(&mut self, event: &core::Event, turn: &core::TurnId, told: &mut Vec<Event>) {
+    fn added(&mut self, event: &core::Event, turn: &core::TurnId, events: &mut Vec<Event>) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         let count = active.parts().len();
         self.session.apply(event);
@@ -316,7 +316,7 @@ impl Projector {
             Part::Reasoning { content, .. } => Some(content.clone()),
             _ => None,
         };
-        let aside = match &active.parts()[count] {
+        let data = match &active.parts()[count] {
             Part::Plan(_) => Some(TodosChanged {}.into()),
             Part::InputRequest(request) => Some(request_events::user_input_requested(request).into()),
             Part::ToolCall(call) => self.question(call),
@@ -325,23 +325,23 @@ impl Projector {
         // The previous part was not sent while it could still grow.
         let due = self.steps_of(count.saturating_sub(1)..count + 1);
         let due: Vec<TurnStep> = due.into_iter().filter(|step| is_new_at(*step, count)).collect();
-        self.keep(event.at, &due, told);
+        self.keep(event.at, &due, events);
         if let Some(content) = opened {
-            self.opened(event.at, count, &content, told);
+            self.opened(event.at, count, &content, events);
         }
-        told.extend(aside.map(|data| self.aside(event.at, data)));
+        events.extend(data.map(|data| self.aside(event.at, data)));
     }
 
     /// A text or a thought began, perhaps complete.
-    fn opened(&mut self, at: Timestamp, part: usize, content: &str, told: &mut Vec<Event>) {
+    fn opened(&mut self, at: Timestamp, part: usize, content: &str, events: &mut Vec<Event>) {
         let Some(active) = self.active() else { return };
         let turn = ProjectedTurn::running(active);
         if let Some(Part::Text(_)) = turn.parts.get(part) {
             let message_id = ids::message(&self.session.id, turn, part).to_string();
             let id = ids::piece(&self.session.id, turn, "messageStart", part, 0);
-            told.push(self.ephemeral(id, at, MessageStart { message_id }.into()));
+            events.push(self.ephemeral(id, at, MessageStart { message_id }.into()));
         }
-        told.extend(self.piece(at, part, 0, content));
+        events.extend(self.piece(at, part, 0, content));
     }
 
     /// A text, a thought or an input grew.
@@ -351,7 +351,7 @@ impl Projector {
         turn: &core::TurnId,
         what: &GrowingPart<'_>,
         content: &str,
-        told: &mut Vec<Event>,
+        events: &mut Vec<Event>,
     ) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         // The growing part is the last, or near it.
@@ -360,7 +360,7 @@ impl Projector {
         self.session.apply(event);
         let is_longer = self.active().is_some_and(|active| length(&active.parts()[part]) > offset);
         if is_longer {
-            told.extend(self.piece(event.at, part, offset, content));
+            events.extend(self.piece(event.at, part, offset, content));
         }
     }
 
@@ -390,7 +390,7 @@ impl Projector {
     }
 
     /// The status of a call changed.
-    fn call_changed(&mut self, event: &core::Event, turn: &core::TurnId, call: &ToolCallId, told: &mut Vec<Event>) {
+    fn call_changed(&mut self, event: &core::Event, turn: &core::TurnId, call: &ToolCallId, events: &mut Vec<Event>) {
         let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
         let is_it = |part: &Part| matches!(part, Part::ToolCall(mine) if mine.id == *call);
         let Some(part) = active.parts().iter().rposition(is_it) else { return };
@@ -419,13 +419,13 @@ impl Projector {
         let due: Vec<TurnStep> =
             self.steps_of(part..part + 1).into_iter().filter(|step| !known.contains(step)).collect();
 
-        told.extend(answered.map(|data| self.aside(event.at, data)));
-        self.keep(event.at, &due, told);
-        told.extend(asks.map(|data| self.aside(event.at, data)));
-        told.extend(partial.map(|data| self.aside(event.at, data)));
+        events.extend(answered.map(|data| self.aside(event.at, data)));
+        self.keep(event.at, &due, events);
+        events.extend(asks.map(|data| self.aside(event.at, data)));
+        events.extend(partial.map(|data| self.aside(event.at, data)));
     }
 
-    fn turn_ended(&mut self, event: &core::Event, told: &mut Vec<Event>) {
+    fn turn_ended(&mut self, event: &core::Event, events: &mut Vec<Event>) {
         let Some(active) = self.active() else { return };
         let known: Vec<TurnStep> = steps::steps(ProjectedTurn::running(active)).collect();
         let unanswered: Vec<EventData> = active.parts().iter().filter_map(unanswered).collect();
@@ -436,24 +436,24 @@ impl Projector {
         };
         let Some(finished) = finished else { return };
         for data in unanswered {
-            let aside = self.aside(event.at, data);
-            told.push(aside);
+            let ephemeral = self.aside(event.at, data);
+            events.push(ephemeral);
         }
         let turn = ProjectedTurn::of(&finished);
         // Both are sorted, so that one pass finds the new ones.
         let mut known = known.into_iter().peekable();
         let due: Vec<TurnStep> = steps::steps(turn).filter(|step| known.next_if_eq(step).is_none()).collect();
-        keep(&self.session.id, turn, event.at, &due, &mut self.last, told);
+        keep(&self.session.id, turn, event.at, &due, &mut self.last, events);
         let aborted = finished.outcome == core::Outcome::Cancelled;
         self.idle = Some(if aborted { TurnEnding::Aborted } else { TurnEnding::Done });
         // Matters only if a queued message starts next.
         let waits = self.session.main_chat().is_some_and(|chat| chat.steering.is_some() || !chat.queued.is_empty());
         if !waits {
-            self.become_idle(event.at, told);
+            self.become_idle(event.at, events);
         }
     }
 
-    fn used(&mut self, at: Timestamp, usage: &core::Usage, told: &mut Vec<Event>) {
+    fn used(&mut self, at: Timestamp, usage: &core::Usage, events: &mut Vec<Event>) {
         let asked_for = self.active().and_then(|active| active.message.model.as_ref());
         let model = usage.model.as_ref().or(asked_for).or(self.session.model.as_ref());
         let model = model.map_or_else(|| self.session.agent.to_string(), core::ModelId::to_string);
@@ -465,11 +465,11 @@ impl Projector {
             cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
         };
-        told.push(self.aside(at, used));
+        events.push(self.aside(at, used));
         if let Some(context) = usage.context {
             // Only the agent knows the number of messages in its context window.
             let info = UsageInfo { token_limit: context.size, current_tokens: context.used, messages_length: 0 };
-            told.push(self.aside(at, info));
+            events.push(self.aside(at, info));
         }
     }
 }
@@ -481,12 +481,12 @@ fn keep(
     at: Timestamp,
     steps: &[TurnStep],
     last: &mut EventId,
-    told: &mut Vec<Event>,
+    events: &mut Vec<Event>,
 ) {
     for step in steps {
         let event = turn_events::event(session, turn, *step, last.clone());
         last.clone_from(&event.id);
-        told.push(Event { timestamp: time::text(at), ..event });
+        events.push(Event { timestamp: time::text(at), ..event });
     }
 }
 

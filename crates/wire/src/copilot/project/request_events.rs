@@ -14,62 +14,64 @@ pub(in crate::copilot) const NO: &str = "No";
 
 /// A call's permission request.
 pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) -> PermissionRequest {
-    let said = RequestFields::of(call, request);
-    let asked = PermissionRequest {
+    let fields = RequestFields::of(call, request);
+    let base = PermissionRequest {
         kind: kind(request.kind).to_owned(),
         tool_call_id: Some(call.id.to_string()),
         ..PermissionRequest::default()
     };
     match request.kind {
         PermissionKind::Shell => PermissionRequest {
-            intention: Some(said.intention),
-            commands: Some(vec![ShellCommand { identifier: said.command.clone(), read_only: false }]),
-            full_command_text: Some(said.command),
+            intention: Some(fields.intention),
+            commands: Some(vec![ShellCommand { identifier: fields.command.clone(), read_only: false }]),
+            full_command_text: Some(fields.command),
             possible_paths: Some(request.path.iter().cloned().collect()),
             possible_urls: Some(Vec::new()),
             has_write_file_redirection: Some(false),
-            can_offer_session_approval: Some(said.lasting),
-            ..asked
+            can_offer_session_approval: Some(fields.lasting),
+            ..base
         },
         PermissionKind::Write => PermissionRequest {
-            intention: Some(said.intention),
-            file_name: Some(said.path),
+            intention: Some(fields.intention),
+            file_name: Some(fields.path),
             diff: Some(String::new()),
-            can_offer_session_approval: Some(said.lasting),
-            ..asked
+            can_offer_session_approval: Some(fields.lasting),
+            ..base
         },
-        PermissionKind::Read => PermissionRequest { intention: Some(said.intention), path: Some(said.path), ..asked },
-        PermissionKind::Url => PermissionRequest { intention: Some(said.intention), url: Some(said.path), ..asked },
+        PermissionKind::Read => {
+            PermissionRequest { intention: Some(fields.intention), path: Some(fields.path), ..base }
+        }
+        PermissionKind::Url => PermissionRequest { intention: Some(fields.intention), url: Some(fields.path), ..base },
         PermissionKind::Mcp => PermissionRequest {
             server_name: Some(String::new()),
             tool_name: Some(call.name.clone()),
             tool_title: Some(call.display_name.clone()),
             args: Some(arguments(call, call.input.as_deref())),
             read_only: Some(false),
-            ..asked
+            ..base
         },
     }
 }
 
 /// The same request for display.
 pub fn prompt_request(call: &ToolCall, request: &core::PermissionRequest) -> PromptRequest {
-    let asked = permission_request(call, request);
+    let permission = permission_request(call, request);
     let commands = request.kind == PermissionKind::Shell;
     PromptRequest {
-        kind: if commands { "commands".to_owned() } else { asked.kind },
-        tool_call_id: asked.tool_call_id,
-        intention: asked.intention,
-        command_identifiers: asked.commands.map(|all| all.into_iter().map(|command| command.identifier).collect()),
-        full_command_text: asked.full_command_text,
-        can_offer_session_approval: asked.can_offer_session_approval,
-        file_name: asked.file_name,
-        diff: asked.diff,
-        path: asked.path,
-        url: asked.url,
-        server_name: asked.server_name,
-        tool_name: asked.tool_name,
-        tool_title: asked.tool_title,
-        args: asked.args,
+        kind: if commands { "commands".to_owned() } else { permission.kind },
+        tool_call_id: permission.tool_call_id,
+        intention: permission.intention,
+        command_identifiers: permission.commands.map(|all| all.into_iter().map(|command| command.identifier).collect()),
+        full_command_text: permission.full_command_text,
+        can_offer_session_approval: permission.can_offer_session_approval,
+        file_name: permission.file_name,
+        diff: permission.diff,
+        path: permission.path,
+        url: permission.url,
+        server_name: permission.server_name,
+        tool_name: permission.tool_name,
+        tool_title: permission.tool_title,
+        args: permission.args,
     }
 }
 
@@ -84,7 +86,7 @@ struct RequestFields {
 
 impl RequestFields {
     fn of(call: &ToolCall, request: &core::PermissionRequest) -> Self {
-        let first = |said: [Option<&String>; 3]| said.into_iter().flatten().find(|said| !said.is_empty()).cloned();
+        let first = |texts: [Option<&String>; 3]| texts.into_iter().flatten().find(|text| !text.is_empty()).cloned();
         let invocation = Some(&call.invocation_message);
         let intention = first([request.intention.as_ref(), request.title.as_ref(), invocation]);
         let command = first([request.full_command_text.as_ref(), call.input.as_ref(), invocation]);
@@ -166,18 +168,18 @@ pub(super) fn external_tool(session: &core::Session, call: &ToolCall) -> Externa
 
 /// A question for a person. A request with several is asked one by one: the protocol has only single questions.
 pub fn user_input(session: &core::SessionId, request: &InputRequest, question: Option<&Question>) -> UserInputParams {
-    let asked = asked(request, question);
+    let input = user_input_question(request, question);
     UserInputParams {
         session_id: session.to_string(),
-        question: asked.question,
-        choices: asked.choices,
-        allow_freeform: asked.allow_freeform,
+        question: input.question,
+        choices: input.choices,
+        allow_freeform: input.allow_freeform,
     }
 }
 
 pub(super) fn user_input_requested(request: &InputRequest) -> UserInputRequested {
-    let asked = asked(request, request.questions.first());
-    UserInputRequested { request_id: request.id.to_string(), ..asked }
+    let input = user_input_question(request, request.questions.first());
+    UserInputRequested { request_id: request.id.to_string(), ..input }
 }
 
 pub(super) fn user_input_completed(request: &core::RequestId, answers: &core::Answers) -> UserInputCompleted {
@@ -188,7 +190,7 @@ pub(super) fn user_input_completed(request: &core::RequestId, answers: &core::An
     UserInputCompleted { request_id: request.to_string(), answer, was_freeform }
 }
 
-fn asked(request: &InputRequest, question: Option<&Question>) -> UserInputRequested {
+fn user_input_question(request: &InputRequest, question: Option<&Question>) -> UserInputRequested {
     let own = question.map(|question| &question.message);
     let texts = [request.message.as_ref(), own, request.url.as_ref()];
     let texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).filter(|text| !text.is_empty()).collect();

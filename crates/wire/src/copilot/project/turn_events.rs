@@ -155,8 +155,8 @@ fn user_message(turn: ProjectedTurn<'_>) -> UserMessage {
 /// A message's attachments. Embedded bytes are kept in the Agent Host Protocol's types.
 fn attachments(message: &core::Message) -> Vec<Attachment> {
     let modelled = message.attachments.iter().map(attachment);
-    let said = crate::ahp::project::message(message).attachments.unwrap_or_default();
-    let blobs = said.into_iter().filter_map(|attachment| match attachment {
+    let ahp_attachments = crate::ahp::project::message(message).attachments.unwrap_or_default();
+    let blobs = ahp_attachments.into_iter().filter_map(|attachment| match attachment {
         crate::ahp::MessageAttachment::EmbeddedResource(blob) => Some(Attachment::Blob(BlobAttachment {
             data: Some(blob.data),
             mime_type: Some(blob.content_type),
@@ -259,8 +259,8 @@ fn tool_complete(call: &ToolCall, turn_id: String) -> ToolComplete {
 
 /// A person's comment on a denial.
 pub(super) fn feedback(extra: Option<&core::Extra>) -> Option<String> {
-    let said = extra?.get("reasonMessage")?;
-    let text = said.as_str().or_else(|| said.get("markdown")?.as_str())?;
+    let message = extra?.get("reasonMessage")?;
+    let text = message.as_str().or_else(|| message.get("markdown")?.as_str())?;
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 

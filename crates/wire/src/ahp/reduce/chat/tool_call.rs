@@ -66,7 +66,7 @@ pub(super) fn streamed(state: &mut ChatState, action: &ChatToolCallDelta) -> Red
 pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> ReduceOutcome {
     on(state, &action.turn_id, &action.tool_call_id, |call| match (&mut *call, &action.confirmed) {
         (ToolCallState::PendingConfirmation(call), None) => {
-            described(&mut call.base, &mut call.parameters, action) | asked(call, action)
+            described(&mut call.base, &mut call.parameters, action) | set_confirmation(call, action)
         }
         (ToolCallState::Running(call), Some(confirmed)) => {
             described(&mut call.base, &mut call.parameters, action)
@@ -90,7 +90,7 @@ pub(super) fn ready(state: &mut ChatState, action: &ChatToolCallReady) -> Reduce
                 }),
                 None => {
                     let mut call = ToolCallPendingConfirmation { base, parameters, ..Default::default() };
-                    asked(&mut call, action);
+                    set_confirmation(&mut call, action);
                     ToolCallState::PendingConfirmation(call)
                 }
             };
@@ -114,16 +114,16 @@ fn described(
 
 /// Updates the contributor of a tool. A call never moves to a client or away from it: that client may be running it
 /// already.
-fn contributed(known: &mut Option<ToolCallContributor>, said: &Option<ToolCallContributor>) -> ReduceOutcome {
-    let clients = [&*known, said].map(|contributor| match contributor {
+fn contributed(known: &mut Option<ToolCallContributor>, update: &Option<ToolCallContributor>) -> ReduceOutcome {
+    let clients = [&*known, update].map(|contributor| match contributor {
         Some(ToolCallContributor::Client(client)) => Some(client.client_id.as_str()),
         _ => None,
     });
-    let [known_client, said_client] = clients;
-    if known_client == said_client { set_if_some(known, said) } else { ReduceOutcome::Unchanged }
+    let [known_client, new_client] = clients;
+    if known_client == new_client { set_if_some(known, update) } else { ReduceOutcome::Unchanged }
 }
 
-fn asked(call: &mut ToolCallPendingConfirmation, action: &ChatToolCallReady) -> ReduceOutcome {
+fn set_confirmation(call: &mut ToolCallPendingConfirmation, action: &ChatToolCallReady) -> ReduceOutcome {
     set_if_some(&mut call.confirmation_title, &action.confirmation_title)
         | set_if_some(&mut call.risk_assessment, &action.risk_assessment)
         | set_if_some(&mut call.edits, &action.edits)
