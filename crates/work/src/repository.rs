@@ -170,8 +170,8 @@ fn own_folder(root: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let told = read(&git).ok()?;
-    Some(root.join(told.trim_end().strip_prefix("gitdir: ")?))
+    let content = read(&git).ok()?;
+    Some(root.join(content.trim_end().strip_prefix("gitdir: ")?))
 }
 
 /// The main repository of a worktree, by git's folder there.

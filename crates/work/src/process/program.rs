@@ -116,8 +116,8 @@ mod tests {
         for allowed in ["HOME", "PATH", "LC_ALL", "XDG_RUNTIME_DIR", "https_proxy"] {
             assert!(is_inherited(OsStr::new(allowed)), "{allowed}");
         }
-        for kept in ["AWS_SECRET_ACCESS_KEY", "GROVE_DATA_DIR", "LD_PRELOAD", "PATHS", "lc_all", ""] {
-            assert!(!is_inherited(OsStr::new(kept)), "{kept}");
+        for secret in ["AWS_SECRET_ACCESS_KEY", "GROVE_DATA_DIR", "LD_PRELOAD", "PATHS", "lc_all", ""] {
+            assert!(!is_inherited(OsStr::new(secret)), "{secret}");
         }
     }
 

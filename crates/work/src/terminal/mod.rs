@@ -293,26 +293,26 @@ impl TerminalDriver {
         let mut open = true;
         let mut ended: Option<(Exit, Instant)> = None;
         let mut listens = self.listener.is_some();
-        let mut untold: Option<PendingOutput> = None;
+        let mut pending: Option<PendingOutput> = None;
         loop {
             // A slow listener does not shorten the time of a command.
-            let last_words = ended.filter(|_| untold.is_none()).map(|(_, until)| until);
+            let last_words = ended.filter(|_| pending.is_none()).map(|(_, until)| until);
             tokio::select! {
-                read = read(&self.master, &mut chunk), if open && untold.is_none() => match read {
+                read = read(&self.master, &mut chunk), if open && pending.is_none() => match read {
                     Ok(bytes) if bytes > 0 => {
                         locked(&self.buffer).push(&chunk[..bytes]);
                         let bytes = listens.then(|| chunk[..bytes].to_vec());
-                        untold = bytes.map(|bytes| PendingOutput { bytes, since: Instant::now() });
+                        pending = bytes.map(|bytes| PendingOutput { bytes, since: Instant::now() });
                     }
                     _ => open = false,
                 },
-                room = room(self.listener.as_ref()), if untold.is_some() => {
-                    let told = untold.take();
-                    if let (Some(PendingOutput { since, .. }), Some((_, until))) = (&told, &mut ended) {
+                room = room(self.listener.as_ref()), if pending.is_some() => {
+                    let output = pending.take();
+                    if let (Some(PendingOutput { since, .. }), Some((_, until))) = (&output, &mut ended) {
                         *until += since.elapsed();
                     }
-                    match (room, told) {
-                        (Ok(room), Some(told)) => room.send(told.bytes),
+                    match (room, output) {
+                        (Ok(room), Some(output)) => room.send(output.bytes),
                         // The listener is gone.
                         (Err(_), _) => listens = false,
                         (Ok(_), None) => {}
@@ -323,7 +323,7 @@ impl TerminalDriver {
             }
             if let Some((exit, _)) = ended
                 && !open
-                && untold.is_none()
+                && pending.is_none()
             {
                 return exit;
             }

@@ -63,25 +63,25 @@ fn half_character(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn kept(limit: usize, pieces: &[&[u8]]) -> OutputBuffer {
-        let mut kept = OutputBuffer::new(limit);
+    fn buffer_with(limit: usize, pieces: &[&[u8]]) -> OutputBuffer {
+        let mut buffer = OutputBuffer::new(limit);
         for piece in pieces {
-            kept.push(piece);
+            buffer.push(piece);
         }
-        kept
+        buffer
     }
 
     #[test]
     fn the_newest_bytes_are_kept() {
-        assert_eq!(kept(5, &[b"hello"]).text(true), ("hello".to_owned(), false));
-        assert_eq!(kept(5, &[b"hello", b" world"]).text(true), ("world".to_owned(), true));
-        assert_eq!(kept(0, &[b"x"]).text(true), (String::new(), true));
+        assert_eq!(buffer_with(5, &[b"hello"]).text(true), ("hello".to_owned(), false));
+        assert_eq!(buffer_with(5, &[b"hello", b" world"]).text(true), ("world".to_owned(), true));
+        assert_eq!(buffer_with(0, &[b"x"]).text(true), (String::new(), true));
     }
 
     #[test]
     fn a_cut_never_halves_a_character() {
         for limit in 0..16 {
-            let (text, truncated) = kept(limit, &["aä€😀b".as_bytes()]).text(true);
+            let (text, truncated) = buffer_with(limit, &["aä€😀b".as_bytes()]).text(true);
             assert!("aä€😀b".ends_with(&text) && text.len() <= limit, "{limit}: {text}");
             assert_eq!(truncated, limit < "aä€😀b".len());
         }
@@ -91,17 +91,17 @@ mod tests {
     fn half_a_character_waits_for_the_rest() {
         let smile = "😀".as_bytes();
         for half in 1..4 {
-            let mut kept = kept(100, &[b"a", &smile[..half]]);
-            assert_eq!(kept.text(true).0, "a");
-            assert_eq!(kept.text(false).0, "a\u{fffd}");
-            kept.push(&smile[half..]);
-            assert_eq!(kept.text(true).0, "a😀");
+            let mut buffer = buffer_with(100, &[b"a", &smile[..half]]);
+            assert_eq!(buffer.text(true).0, "a");
+            assert_eq!(buffer.text(false).0, "a\u{fffd}");
+            buffer.push(&smile[half..]);
+            assert_eq!(buffer.text(true).0, "a😀");
         }
     }
 
     #[test]
     fn what_is_no_text_does_not_pass_the_limit() {
-        let (text, truncated) = kept(10, &[&[0xff; 8]]).text(true);
+        let (text, truncated) = buffer_with(10, &[&[0xff; 8]]).text(true);
         assert_eq!((text.as_str(), truncated), ("\u{fffd}\u{fffd}\u{fffd}", true));
     }
 }

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn patterns_and_paths_choose_what_is_told() {
-        for (includes, excludes, told, not_told) in [
+        for (includes, excludes, wanted, unwanted) in [
             (&[][..], &[][..], &["a", "a/b"][..], &[][..]),
             (&[], &["node_modules"], &["src", "a/node_modules"], &["node_modules", "node_modules/a/b"]),
             (&[], &["**/node_modules/**"], &["node_modules"], &["node_modules/a", "x/node_modules/a/b"]),
@@ -86,10 +86,10 @@ mod tests {
         ] {
             let filter = filter(includes, excludes);
             assert!(filter.wants(Path::new("")));
-            for path in told {
+            for path in wanted {
                 assert!(filter.wants(Path::new(path)), "{includes:?} {excludes:?} {path}");
             }
-            for path in not_told {
+            for path in unwanted {
                 assert!(!filter.wants(Path::new(path)), "{includes:?} {excludes:?} {path}");
             }
         }

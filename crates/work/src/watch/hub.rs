@@ -145,7 +145,7 @@ impl HubState {
             table.folder_watches.remove(&event.wd());
             return;
         }
-        let seen = match flags {
+        let path_event = match flags {
             flags if flags.contains(ReadFlags::CREATE) => PathEvent::Created,
             flags if flags.contains(ReadFlags::MOVED_TO) => PathEvent::Arrived,
             flags if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) => PathEvent::Deleted,
@@ -155,7 +155,7 @@ impl HubState {
         let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
         for folder_watch in table.folder_watches.get(&event.wd()).into_iter().flatten() {
             if folder_watch.only.as_ref().is_none_or(|only| only == name) {
-                folder_watch.inbox.record(folder_watch.folder.join(name), seen);
+                folder_watch.inbox.record(folder_watch.folder.join(name), path_event);
             }
         }
     }

@@ -56,17 +56,17 @@ impl Inbox {
         Self { gathered: Mutex::default(), news: Notify::new(), most }
     }
 
-    pub(super) fn record(&self, path: PathBuf, seen: PathEvent) {
+    pub(super) fn record(&self, path: PathBuf, event: PathEvent) {
         let mut gathered = self.gathered();
         if gathered.overflowed {
             return;
         }
         let together = match gathered.paths.get(&path) {
-            Some(before) => before.then(seen),
-            None => Some(seen),
+            Some(before) => before.then(event),
+            None => Some(event),
         };
         match together {
-            Some(seen) => gathered.paths.insert(path, seen),
+            Some(event) => gathered.paths.insert(path, event),
             None => gathered.paths.remove(&path),
         };
         if gathered.paths.len() > self.most {

@@ -134,13 +134,13 @@ impl Watcher {
     /// present one: code that narrows it later drops the watches that it no longer allows.
     pub async fn watch(&self, policy: &Policy, request: WatchRequest) -> Result<Watch, WatchError> {
         let inbox = Arc::new(Inbox::new(self.limits.changes));
-        let asked = request.path.clone();
+        let path = request.path.clone();
         let (hub, policy, limits, its_inbox) = (Arc::clone(&self.hub), policy.clone(), self.limits, Arc::clone(&inbox));
         let planted = tokio::task::spawn_blocking(move || WatchTree::open(hub, its_inbox, policy, limits, request));
         let tree = planted.await.map_err(|_| WatchError::Stopped)??;
         Ok(Watch {
             inbox,
-            asked,
+            path,
             debounce: self.limits.debounce,
             until: None,
             work: WatchState::Waiting(Box::new(tree)),
@@ -152,7 +152,7 @@ impl Watcher {
 #[derive(Debug)]
 pub struct Watch {
     inbox: Arc<Inbox>,
-    asked: PathBuf,
+    path: PathBuf,
     debounce: Duration,
     /// The time at which the gathered changes are reported.
     until: Option<Instant>,
@@ -174,7 +174,7 @@ enum WatchState {
 impl Watch {
     /// The requested path.
     pub fn path(&self) -> &Path {
-        &self.asked
+        &self.path
     }
 
     /// The next notice. After an error there is none. Dropping the call loses nothing.
@@ -183,14 +183,14 @@ impl Watch {
             match (&mut self.work, self.until) {
                 (WatchState::Ended, _) => return None,
                 (WatchState::Collecting(work), _) => {
-                    let (tree, told) = match work.await {
+                    let (tree, result) = match work.await {
                         Ok(done) => done,
                         Err(_) => {
                             self.work = WatchState::Ended;
                             return Some(Err(WatchError::Stopped));
                         }
                     };
-                    match told {
+                    match result {
                         Ok(notice) => {
                             self.work = WatchState::Waiting(tree);
                             if let Some(notice) = notice {
@@ -220,8 +220,8 @@ impl Watch {
                         return Some(Err(WatchError::Stopped));
                     }
                     self.work = WatchState::Collecting(tokio::task::spawn_blocking(move || {
-                        let told = tree.tell(gathered);
-                        (tree, told)
+                        let result = tree.tell(gathered);
+                        (tree, result)
                     }));
                 }
             }

@@ -24,7 +24,7 @@ pub(super) struct WatchTree {
     limits: WatchLimits,
     recursive: bool,
     /// The requested path, under which changes are reported.
-    asked: PathBuf,
+    requested_path: PathBuf,
     /// Its real path.
     root: PathBuf,
     /// Set if there was anything at the root at the last check.
@@ -51,19 +51,19 @@ impl WatchTree {
         limits: WatchLimits,
         request: WatchRequest,
     ) -> Result<Self, WatchError> {
-        let WatchRequest { path: asked, recursive, includes, excludes } = request;
+        let WatchRequest { path: requested_path, recursive, includes, excludes } = request;
         let patterns = includes.len() + excludes.len();
         if patterns > limits.patterns {
             return Err(WatchError::TooManyPatterns { patterns, limit: limits.patterns });
         }
-        let filter = WatchFilter::new(&asked, &includes, &excludes)?;
+        let filter = WatchFilter::new(&requested_path, &includes, &excludes)?;
         let mut access = FileAccess::See;
-        let root = policy.find(&asked, access)?;
-        let is_folder = fs::metadata(&root).map_err(|error| FileError::from_io(error, &asked))?.is_dir();
+        let root = policy.find(&requested_path, access)?;
+        let is_folder = fs::metadata(&root).map_err(|error| FileError::from_io(error, &requested_path))?.is_dir();
         if is_folder {
             // A watch on a folder reveals the names in it.
             access = FileAccess::Browse;
-            policy.find(&asked, access)?;
+            policy.find(&requested_path, access)?;
         }
         let folders = BTreeMap::new();
         let mut tree = Self {
@@ -74,7 +74,7 @@ impl WatchTree {
             filter,
             limits,
             recursive,
-            asked,
+            requested_path,
             root,
             there: true,
             above: None,
@@ -87,12 +87,12 @@ impl WatchTree {
                 Ok(descriptor) => tree.above = Some((folder, descriptor)),
                 // If it may not be read, only changes of the root itself go unseen.
                 Err(_) if is_folder => {}
-                Err(error) => return Err(FileError::from_io(error, &tree.asked).into()),
+                Err(error) => return Err(FileError::from_io(error, &tree.requested_path).into()),
             }
         }
         if is_folder {
             let root = tree.root.clone();
-            tree.enter(&root)?.map_err(|error| FileError::from_io(error, &tree.asked))?;
+            tree.enter(&root)?.map_err(|error| FileError::from_io(error, &tree.requested_path))?;
             tree.scan(&root, None)?;
         }
         Ok(tree)
@@ -105,23 +105,23 @@ impl WatchTree {
             return Ok(Some(WatchEvent::Overflow));
         }
         // Deletions are handled first: a renamed folder is the same to the system under its new name.
-        for (path, seen) in &gathered.paths {
-            if !matches!(seen, PathEvent::Created | PathEvent::Changed) {
+        for (path, event) in &gathered.paths {
+            if !matches!(event, PathEvent::Created | PathEvent::Changed) {
                 self.unsubscribe(path);
             }
         }
         let private = self.policy.private();
-        let mut told = ChangeBatch { changes: Vec::new(), most: self.limits.changes, overflowed: false };
+        let mut batch = ChangeBatch { changes: Vec::new(), most: self.limits.changes, overflowed: false };
         let mut deleted: Option<PathBuf> = None;
-        for (path, seen) in gathered.paths {
+        for (path, event) in gathered.paths {
             if is_private(&path, &private) {
                 continue;
             }
-            let was_there = path == self.root && std::mem::replace(&mut self.there, seen != PathEvent::Deleted);
-            if seen == PathEvent::Deleted {
+            let was_there = path == self.root && std::mem::replace(&mut self.there, event != PathEvent::Deleted);
+            if event == PathEvent::Deleted {
                 // A deleted folder includes everything in it.
                 if !deleted.as_ref().is_some_and(|folder| path.starts_with(folder)) && self.wants(&path) {
-                    self.put(&mut told, &path, PathChangeKind::Deleted);
+                    self.put(&mut batch, &path, PathChangeKind::Deleted);
                     deleted = Some(path);
                 }
                 continue;
@@ -131,25 +131,25 @@ impl WatchTree {
             if metadata.is_symlink() && !self.may_tell_link(&path) {
                 continue;
             }
-            let is_new_folder = metadata.is_dir() && seen != PathEvent::Changed;
+            let is_new_folder = metadata.is_dir() && event != PathEvent::Changed;
             if self.wants(&path) {
-                match seen {
+                match event {
                     PathEvent::Replaced if is_new_folder => {
-                        self.put(&mut told, &path, PathChangeKind::Deleted);
-                        self.put(&mut told, &path, PathChangeKind::Added);
+                        self.put(&mut batch, &path, PathChangeKind::Deleted);
+                        self.put(&mut batch, &path, PathChangeKind::Added);
                         deleted = Some(path.clone());
                     }
                     PathEvent::Created | PathEvent::Arrived if !was_there => {
-                        self.put(&mut told, &path, PathChangeKind::Added)
+                        self.put(&mut batch, &path, PathChangeKind::Added)
                     }
-                    _ => self.put(&mut told, &path, PathChangeKind::Changed),
+                    _ => self.put(&mut batch, &path, PathChangeKind::Changed),
                 }
             }
             if is_new_folder && (self.recursive || path == self.root) && !self.folders.contains_key(&path) {
-                self.scan(&path, Some(&mut told))?;
+                self.scan(&path, Some(&mut batch))?;
             }
         }
-        Ok(match told {
+        Ok(match batch {
             ChangeBatch { overflowed: true, .. } => Some(WatchEvent::Overflow),
             ChangeBatch { changes, .. } if changes.is_empty() => None,
             ChangeBatch { changes, .. } => Some(WatchEvent::Changes(changes)),
@@ -170,7 +170,7 @@ impl WatchTree {
 
     /// Watches a folder, and those below it in a recursive watch. Files in them are reported: they may have been there
     /// before the watch. A file created during the scan may be reported twice.
-    fn scan(&mut self, from: &Path, mut told: Option<&mut ChangeBatch>) -> Result<(), WatchError> {
+    fn scan(&mut self, from: &Path, mut batch: Option<&mut ChangeBatch>) -> Result<(), WatchError> {
         let private = self.policy.private();
         let mut ahead = vec![from.to_owned()];
         while let Some(folder) = ahead.pop() {
@@ -182,19 +182,19 @@ impl WatchTree {
             if self.enter(&folder)?.is_err() {
                 continue;
             }
-            if told.is_none() && !self.recursive {
+            if batch.is_none() && !self.recursive {
                 continue;
             }
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             for entry in entries.flatten() {
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { continue };
-                if let Some(told) = &mut told
+                if let Some(batch) = &mut batch
                     && !is_private(&path, &private)
                     && self.wants(&path)
                     && (!kind.is_symlink() || self.may_tell_link(&path))
                 {
-                    self.put(told, &path, PathChangeKind::Added);
+                    self.put(batch, &path, PathChangeKind::Added);
                 }
                 if self.recursive && kind.is_dir() {
                     ahead.push(path);
@@ -207,7 +207,7 @@ impl WatchTree {
     /// Watches one folder. An error of the system is the inner error.
     fn enter(&mut self, folder: &Path) -> Result<Result<(), io::Error>, WatchError> {
         if self.folders.len() >= self.limits.folders && !self.folders.contains_key(folder) {
-            return Err(WatchError::TooManyFolders { path: self.asked.clone(), limit: self.limits.folders });
+            return Err(WatchError::TooManyFolders { path: self.requested_path.clone(), limit: self.limits.folders });
         }
         let folder_watch = FolderWatch { inbox: Arc::clone(&self.inbox), folder: folder.to_owned(), only: None };
         Ok(match self.hub.subscribe(folder_watch)? {
@@ -246,15 +246,15 @@ impl WatchTree {
         matches!(self.policy.find(path, self.access), Ok(_) | Err(FileError::NotFound { .. }))
     }
 
-    fn put(&self, told: &mut ChangeBatch, path: &Path, kind: PathChangeKind) {
-        if told.changes.len() >= told.most {
-            told.overflowed = true;
+    fn put(&self, batch: &mut ChangeBatch, path: &Path, kind: PathChangeKind) {
+        if batch.changes.len() >= batch.most {
+            batch.overflowed = true;
             return;
         }
-        let mut shown = self.asked.clone();
+        let mut shown = self.requested_path.clone();
         // Part by part: an empty rest would leave a slash at the end.
         shown.extend(path.strip_prefix(&self.root).unwrap_or(path));
-        told.changes.push(PathChange { path: shown, kind });
+        batch.changes.push(PathChange { path: shown, kind });
     }
 }
 
