@@ -139,12 +139,12 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
 }
 
 async fn hello(lines: &mut mpsc::Receiver<String>) -> Result<Hello> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     while let Some(line) = lines.recv().await {
         match serde_json::from_str(&line) {
             Ok(hello) => return Ok(hello),
-            Err(_) => said.push(line),
+            Err(_) => output.push(line),
         }
     }
-    bail!("it ended: {}", said.join("\n"))
+    bail!("it ended: {}", output.join("\n"))
 }

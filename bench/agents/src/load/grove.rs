@@ -157,7 +157,7 @@ impl Guest {
     /// Waits until every agent has answered its first prompt.
     async fn until_warm(&mut self, subjects: &[String]) -> Result<()> {
         for subject in subjects {
-            let said = match self {
+            let turn_json = match self {
                 Self::V1(client) => {
                     let turn = client.turn_end(subject, WARM).await;
                     serde_json::to_string(&turn)?
@@ -167,7 +167,7 @@ impl Guest {
                     serde_json::to_string(&turn)?
                 }
             };
-            ensure!(said.contains("You said: hello"), "{subject}: the agent did not answer: {said}");
+            ensure!(turn_json.contains("You said: hello"), "{subject}: the agent did not answer: {turn_json}");
         }
         Ok(())
     }
