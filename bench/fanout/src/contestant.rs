@@ -248,7 +248,7 @@ fn lines(child: &mut Child) -> mpsc::UnboundedReceiver<String> {
 }
 
 async fn target(contestant: Contestant, lines: &mut mpsc::UnboundedReceiver<String>) -> Result<Target> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     while let Some(line) = lines.recv().await {
         let found = match contestant.program() {
             Program::Grove | Program::Bare | Program::Node => serde_json::from_str::<Hello>(&line).ok(),
@@ -264,9 +264,9 @@ async fn target(contestant: Contestant, lines: &mut mpsc::UnboundedReceiver<Stri
         if let Some(hello) = found {
             return hello.target(contestant);
         }
-        said.push(line);
+        output.push(line);
     }
-    bail!("it ended: {}", said.join("\n"))
+    bail!("it ended: {}", output.join("\n"))
 }
 
 impl Hello {

@@ -66,7 +66,7 @@ impl Audience {
     async fn until(&self, enough: impl Fn(&Tally) -> bool) -> Result<()> {
         loop {
             if let Some(failure) = self.tally.failure() {
-                anyhow::bail!("{failure}; seen so far: {:?}", self.tally.seen());
+                anyhow::bail!("{failure}; seen so far: {:?}", self.tally.totals());
             }
             if enough(&self.tally) {
                 return Ok(());
@@ -84,8 +84,8 @@ impl Audience {
         self.control.stream(turn, Stream { deltas, delay_ms, pause_ms }).await?;
         let before = match self.target.contestant.program() {
             Program::Grove => {
-                self.until(|tally| tally.seen().turns_started == everybody).await?;
-                ensure!(self.tally.seen().early == 0, "the stream began before every subscriber had the prompt");
+                self.until(|tally| tally.totals().turns_started == everybody).await?;
+                ensure!(self.tally.totals().early == 0, "the stream began before every subscriber had the prompt");
                 process::cpu_seconds(self.target.pid)?
             }
             Program::Bare | Program::Node | Program::Opencode | Program::Codex => quiet,
@@ -93,14 +93,14 @@ impl Audience {
         let expected = (deltas * everybody) as u64;
         match self.target.contestant.program() {
             // A slow subscriber may get several deltas as one; the end of the turn is unaffected.
-            Program::Grove => self.until(|tally| tally.seen().turns_complete == everybody).await?,
+            Program::Grove => self.until(|tally| tally.totals().turns_complete == everybody).await?,
             Program::Bare | Program::Node | Program::Opencode | Program::Codex => {
-                self.until(|tally| tally.seen().deltas == expected).await?;
+                self.until(|tally| tally.totals().deltas == expected).await?;
             }
         }
         let after = process::cpu_seconds(self.target.pid)?;
-        let Seen { deltas: seen, text_bytes, .. } = self.tally.seen();
-        ensure!(seen == expected, "{seen} deltas came instead of {expected}: some were merged");
+        let Seen { deltas: arrived_deltas, text_bytes, .. } = self.tally.totals();
+        ensure!(arrived_deltas == expected, "{arrived_deltas} deltas came instead of {expected}: some were merged");
         let text = expected * shape::CONTENT.len() as u64;
         ensure!(text_bytes == text, "{text_bytes} bytes of text came instead of {text}");
         Ok(after - before)
@@ -128,8 +128,8 @@ async fn throughput(audience: &mut Audience, deltas: usize, rounds: usize) -> Re
         audience.tally.reset(0);
         cpu_seconds += audience.stream(round, deltas, 0).await?;
         wall_seconds += audience.tally.stream_seconds();
-        messages += audience.tally.seen().deltas;
-        bytes += audience.tally.seen().delta_bytes;
+        messages += audience.tally.totals().deltas;
+        bytes += audience.tally.totals().delta_bytes;
     }
     let bytes_per_message = bytes as f64 / messages as f64;
     let memory = process::memory(audience.target.pid)?;
@@ -151,7 +151,7 @@ async fn paced(audience: &mut Audience, deltas: usize, delay_ms: u64) -> Result<
         p99_ms: at(0.99)?,
         max_ms: at(1.0)?,
         cpu_seconds,
-        messages: audience.tally.seen().deltas,
+        messages: audience.tally.totals().deltas,
     })
 }
 
@@ -162,7 +162,7 @@ async fn last(audience: &mut Audience, events: usize) -> Result<Vec<f64>> {
         audience.tally.reset(0);
         let began = Instant::now();
         audience.control.event(number).await?;
-        audience.until(|tally| tally.seen().events >= everybody).await?;
+        audience.until(|tally| tally.totals().events >= everybody).await?;
         let last = audience.tally.last_event().context("no subscriber got the event")?;
         // The first one is a warm-up.
         if number > 0 {

@@ -58,7 +58,7 @@ pub(super) struct Seen {
 #[derive(Default)]
 struct Counts {
     subscribers: usize,
-    seen: Seen,
+    totals: Seen,
     /// The number of deltas of each subscriber.
     each: Vec<usize>,
     /// The arrival of each delta at each subscriber, in nanoseconds; empty if not requested.
@@ -100,7 +100,7 @@ impl Tally {
         let subscribers = counts.subscribers;
         *counts = Counts {
             subscribers,
-            seen: Seen::default(),
+            totals: Seen::default(),
             each: vec![0; subscribers],
             arrivals: vec![0; subscribers * timed],
             timed,
@@ -117,14 +117,14 @@ impl Tally {
             Kind::Other => return,
         }
         let counts = &mut *self.counts.borrow_mut();
-        let seen = &mut counts.seen;
+        let totals = &mut counts.totals;
         let needles = &self.needles[subscriber % self.needles.len()];
         if let Some(at) = needles.delta.find(message.bytes) {
-            seen.deltas += 1;
-            seen.delta_bytes += message.length as u64;
-            seen.text_bytes += self.text_in(&message.bytes[at..]) as u64;
-            if seen.turns_started < counts.subscribers {
-                seen.early += 1;
+            totals.deltas += 1;
+            totals.delta_bytes += message.length as u64;
+            totals.text_bytes += self.text_in(&message.bytes[at..]) as u64;
+            if totals.turns_started < counts.subscribers {
+                totals.early += 1;
             }
             let index = counts.each[subscriber];
             counts.each[subscriber] += 1;
@@ -137,12 +137,12 @@ impl Tally {
             }
             self.last_delta.set(Some(now));
         } else if needles.event.as_ref().is_some_and(|event| event.find(message.bytes).is_some()) {
-            seen.events += 1;
+            totals.events += 1;
             self.last_event.set(Some(now));
         } else if needles.turn_started.find(message.bytes).is_some() {
-            seen.turns_started += 1;
+            totals.turns_started += 1;
         } else if needles.turn_complete.find(message.bytes).is_some() {
-            seen.turns_complete += 1;
+            totals.turns_complete += 1;
         }
     }
 
@@ -160,8 +160,8 @@ impl Tally {
         self.failure.borrow().clone()
     }
 
-    pub(super) fn seen(&self) -> Seen {
-        self.counts.borrow().seen
+    pub(super) fn totals(&self) -> Seen {
+        self.counts.borrow().totals
     }
 
     /// Seconds from the first delta at any subscriber to the last at any.
