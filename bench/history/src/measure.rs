@@ -63,19 +63,19 @@ fn measure(home: &Path) -> Result<Figures> {
     let database = folder.path().join("history.db");
     let catalog = Catalog::open(&database)?;
 
-    let begun = Instant::now();
+    let start = Instant::now();
     let report = catalog.scan(&scan, &mut |_| {})?;
-    let first = begun.elapsed();
+    let first = start.elapsed();
     let peak = peak_memory().context("the system does not tell how much memory was used")?;
-    let begun = Instant::now();
+    let start = Instant::now();
     let again = catalog.scan(&scan, &mut |_| {})?;
-    let rescan = begun.elapsed();
+    let rescan = start.elapsed();
     ensure!(again.read == 0, "{} files were read again", again.read);
-    let begun = Instant::now();
+    let start = Instant::now();
     for _ in 0..LISTS {
         catalog.list(&CatalogFilter::default(), None, 100)?;
     }
-    let list = begun.elapsed() / LISTS;
+    let list = start.elapsed() / LISTS;
 
     let mut long = Vec::new();
     catalog.each(|entry| {
@@ -105,17 +105,17 @@ fn open(catalog: &Catalog, entry: &CatalogEntry, bytes: u64) -> Result<Opened> {
     let mut times = Vec::new();
     let mut turns = 0;
     for _ in 0..OPENINGS {
-        let begun = Instant::now();
+        let start = Instant::now();
         let entry = catalog.named(&entry.id)?.context("it is gone")?;
         let tail_index = catalog.tail_index(&entry)?;
         let newest = newest(&entry.location(), tail_index.as_ref(), TailLimit::Entries(WINDOW))?;
-        times.push(begun.elapsed());
+        times.push(start.elapsed());
         turns = newest.turns.len();
     }
     times.sort_unstable();
-    let begun = Instant::now();
+    let start = Instant::now();
     reader_of(entry.source()).read(&entry.location(), None, &mut |_| {})?;
-    let whole = millis(begun.elapsed());
+    let whole = millis(start.elapsed());
     let form = entry.path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default();
     let tool = format!("{} .{form}", entry.source());
     Ok(Opened { tool, bytes, turns, newest: millis(times[OPENINGS / 2]), whole })

@@ -87,14 +87,14 @@ fn install_ccusage(folder: &Path) -> Result<PathBuf> {
 
 fn must(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().last().unwrap_or("no output").to_owned();
-    ensure!(output.status.success(), "{:?} failed: {said}", command.get_program());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last_line = stderr.lines().last().unwrap_or("no output").to_owned();
+    ensure!(output.status.success(), "{:?} failed: {last_line}", command.get_program());
     Ok(())
 }
 
 fn run(mut command: Command, home: &Path) -> Result<PeerFigures> {
-    let begun = Instant::now();
+    let start = Instant::now();
     command.env("HOME", home).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start it")?;
     let status_file = format!("/proc/{}/status", child.id());
@@ -107,5 +107,5 @@ fn run(mut command: Command, home: &Path) -> Result<PeerFigures> {
         }
     };
     ensure!(status.success(), "it failed: {status}");
-    Ok(PeerFigures { time: (begun.elapsed().as_secs_f64() * 1e4).round() / 1e1, peak })
+    Ok(PeerFigures { time: (start.elapsed().as_secs_f64() * 1e4).round() / 1e1, peak })
 }
