@@ -130,9 +130,9 @@ async fn send(session: usize, messages: Vec<serde_json::Value>, arrivals: mpsc::
         let began = Instant::now();
         let mut line = serde_json::to_vec(&json!({"seq": number, "session": session, "message": message}))?;
         line.push(b'\n');
-        let (confirmed, told) = oneshot::channel();
+        let (confirmed, confirmation) = oneshot::channel();
         arrivals.send(Arrival { line, confirmed }).await.map_err(|_| anyhow!("the writer has ended"))?;
-        told.await.context("an entry was not written")?;
+        confirmation.await.context("an entry was not written")?;
         waits.push(began.elapsed().as_secs_f64() * 1e3);
     }
     Ok(waits)
