@@ -57,7 +57,7 @@ async fn measure(options: &Options) -> Result<Report> {
                     cell.found.add(found);
                     cell.long = Some(stored);
                 }
-                Err(error) => told(cell.contestant, error)?,
+                Err(error) => report_failure(cell.contestant, error)?,
             }
         }
     }
@@ -66,7 +66,7 @@ async fn measure(options: &Options) -> Result<Report> {
             eprintln!("{} MB: {}", options.megabytes, cell.contestant.name());
             match bench.huge(cell.contestant).await {
                 Ok(huge) => cell.huge = Some(huge),
-                Err(error) => told(cell.contestant, error)?,
+                Err(error) => report_failure(cell.contestant, error)?,
             }
         }
     }
@@ -75,7 +75,7 @@ async fn measure(options: &Options) -> Result<Report> {
 }
 
 /// A failing peer loses only its figures; a failure of Grove fails the program.
-fn told(contestant: Contestant, error: anyhow::Error) -> Result<()> {
+fn report_failure(contestant: Contestant, error: anyhow::Error) -> Result<()> {
     match contestant {
         Contestant::Grove => Err(error.context("grove")),
         Contestant::Copilot => {
@@ -149,9 +149,9 @@ impl Bench<'_> {
             ..job
         };
         let found = self.peers.measure(&job, LIMIT, &self.programs.home).await;
-        let seen = look(&server);
+        let observation = look(&server);
         let stopped = server.stop().await;
-        let found = (found?, seen?);
+        let found = (found?, observation?);
         stopped?;
         Ok(found)
     }

@@ -223,7 +223,7 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
 
 /// The address and the token that a server prints.
 async fn found(contestant: Contestant, lines: &mut mpsc::Receiver<String>) -> Result<(String, String)> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     while let Some(line) = lines.recv().await {
         match contestant {
             Contestant::Grove => {
@@ -237,9 +237,9 @@ async fn found(contestant: Contestant, lines: &mut mpsc::Receiver<String>) -> Re
                 }
             }
         }
-        said.push(line);
+        output.push(line);
     }
-    bail!("it ended: {}", said.join("\n"))
+    bail!("it ended: {}", output.join("\n"))
 }
 
 fn port(line: &str) -> Option<u16> {
