@@ -38,13 +38,13 @@ fn claude(folder: &Path, number: usize) -> Result<()> {
     let folder = folder.join(format!("-home-u-{project}"));
     fs::create_dir_all(&folder)?;
     let (id, cwd) = (format!("00000000-0000-4000-8000-{number:012}"), format!("/home/u/{project}"));
-    let said = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "cwd": cwd, "gitBranch": "main",
+    let user = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "cwd": cwd, "gitBranch": "main",
         "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": format!("Task {number}")}});
     let content = json!([{"type": "text", "text": "Done."}]);
     let answer = json!({"type": "assistant", "uuid": "a1", "parentUuid": "u1", "sessionId": id, "cwd": cwd,
         "timestamp": "2026-01-01T00:00:05.000Z",
         "message": {"id": "m", "role": "assistant", "model": "a-model", "content": content, "stop_reason": "end_turn"}});
-    Ok(fs::write(folder.join(format!("{id}.jsonl")), format!("{said}\n{answer}\n"))?)
+    Ok(fs::write(folder.join(format!("{id}.jsonl")), format!("{user}\n{answer}\n"))?)
 }
 
 fn copilot(folder: &Path, number: usize) -> Result<()> {
@@ -55,7 +55,7 @@ fn copilot(folder: &Path, number: usize) -> Result<()> {
     let context = json!({"cwd": format!("/home/u/{name}"), "branch": "main", "repository": format!("acme/{name}")});
     let start = json!({"id": "e0", "type": "session.start", "timestamp": at, "parentId": null,
         "data": {"sessionId": id, "version": 1, "startTime": at, "context": context}});
-    let said = json!({"id": "e1", "type": "user.message", "timestamp": at, "parentId": "e0",
+    let message = json!({"id": "e1", "type": "user.message", "timestamp": at, "parentId": "e0",
         "data": {"content": format!("Task {number}")}});
-    Ok(fs::write(folder.join("events.jsonl"), format!("{start}\n{said}\n"))?)
+    Ok(fs::write(folder.join("events.jsonl"), format!("{start}\n{message}\n"))?)
 }

@@ -136,7 +136,7 @@ async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<
         let title = format!("change {number}");
         let began = Instant::now();
         sessions[number % sessions.len()].dispatch(titled(&title))?;
-        let told = async {
+        let arrival = async {
             loop {
                 match events.next().await.context("the management ended")? {
                     SubscriptionItem::Event(SessionsEvent::Sessions(change)) => {
@@ -148,7 +148,7 @@ async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<
                 }
             }
         };
-        taken.push(tokio::time::timeout(PATIENCE, told).await.context("a change did not arrive")??);
+        taken.push(tokio::time::timeout(PATIENCE, arrival).await.context("a change did not arrive")??);
         // One change at a time.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -166,7 +166,7 @@ async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
         let title = format!("listed {number}");
         let began = Instant::now();
         session.dispatch(titled(&title))?.await;
-        let seen = async {
+        let listing = async {
             loop {
                 lister.sessions().refresh().await?;
                 // A list that was already requested may be older than the change.
@@ -175,7 +175,7 @@ async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
                 }
             }
         };
-        taken.push(tokio::time::timeout(PATIENCE, seen).await.context("a list does not have the change")??);
+        taken.push(tokio::time::timeout(PATIENCE, listing).await.context("a list does not have the change")??);
     }
     taken.sort_unstable();
     Ok(taken)
