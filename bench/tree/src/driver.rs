@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     }
     let forks = Forks { entries: template.entries, bytes: template.bytes, runs: forks };
     if options.host_only {
-        return told(&Report { forks, ..Report::default() }, options);
+        return print_report(&Report { forks, ..Report::default() }, options);
     }
     let peers = Peers::find(options)?;
     let folder = tempfile::tempdir()?;
@@ -65,10 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         }
     }
     check(&cells)?;
-    told(&Report { peers: peers.list, entries, bytes, depth, cells, forks }, options)
+    print_report(&Report { peers: peers.list, entries, bytes, depth, cells, forks }, options)
 }
 
-fn told(report: &Report, options: &Options) -> Result<ExitCode> {
+fn print_report(report: &Report, options: &Options) -> Result<ExitCode> {
     if options.json {
         println!("{}", report.to_json());
     } else {

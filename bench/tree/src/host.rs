@@ -86,14 +86,14 @@ async fn measured(template: &Template) -> Result<Forked> {
         let began = Instant::now();
         let (milliseconds, forked) = fork(&mut client).await?;
         answered.push(milliseconds);
-        let asked = Instant::now();
+        let prompt_start = Instant::now();
         let chat = match number {
             // The turns that a client sees cost memory: here it sees only the newest one.
             0 => follow_newest(&mut client, &forked).await?,
             _ => client.follow(&forked).await,
         };
         client.run_script(&chat, &format!("own-{number}"), json!([{"say": "Hello"}])).await;
-        prompted.push(asked.elapsed().as_secs_f64() * 1e3);
+        prompted.push(prompt_start.elapsed().as_secs_f64() * 1e3);
         stored(data.path(), &forked).await?;
         copied.push(began.elapsed().as_secs_f64() * 1e3);
         if number == 0 {
