@@ -92,7 +92,12 @@ impl ValueReader<'_> {
         let found = match self.0 {
             Value::Null => Unexpected::Unit,
             Value::Bool(value) => Unexpected::Bool(*value),
-            Value::Number(_) => Unexpected::Other("number"),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(value), ..) => Unexpected::Unsigned(value),
+                (_, Some(value), _) => Unexpected::Signed(value),
+                (.., Some(value)) => Unexpected::Float(value),
+                (None, None, None) => Unexpected::Other("number"),
+            },
             Value::String(text) => Unexpected::Str(text),
             Value::Array(_) => Unexpected::Seq,
             Value::Object(_) => Unexpected::Map,
@@ -349,6 +354,8 @@ mod tests {
             (json!({"title": 1, "figures": []}), "title: "),
             (json!({"figures": ["Point", "Square"]}), "figures[1]: "),
             (json!({"figures": [1]}), "figures[0]: "),
+            (json!({"figures": [-1]}), "figures[0]: "),
+            (json!({"figures": [1.5]}), "figures[0]: "),
             (json!({"figures": [{"Circle": {}}]}), "figures[0].Circle: "),
             (json!({"figures": [{"Circle": {"radius": "long"}}]}), "figures[0].Circle.radius: "),
             (json!({"figures": [{"Line": [1, "2"]}]}), "figures[0].Line[1]: "),
