@@ -91,7 +91,7 @@ struct CreationPlan {
     new: NewSession,
     agent: Arc<dyn Agent>,
     fs: Arc<dyn SessionFs>,
-    trace: JournalScope,
+    scope: JournalScope,
     at: Timestamp,
 }
 
@@ -142,9 +142,9 @@ impl Host {
         let InitialState { tip, events, forked, _hold } = self.initial_state(&plan, from)?;
         self.require_unused_id(&plan.new.uri, &plan.new.id).await?;
         let begin = self.reserve_id(&plan, tip, forked)?;
-        let CreationPlan { new, fs, trace, at, .. } = plan;
+        let CreationPlan { new, fs, scope, at, .. } = plan;
         let id = new.id.clone();
-        let room = match trace {
+        let room = match scope {
             JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
             JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
         };
@@ -154,7 +154,7 @@ impl Host {
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         let events = std::iter::once(Event { at, change: created }).chain(events).collect();
-        match self.publish_creation(events, trace).await {
+        match self.publish_creation(events, scope).await {
             Ok(Ok(_)) => {}
             // The task that waits for its start ends without it.
             Ok(Err(not_written)) => {
@@ -209,11 +209,11 @@ impl Host {
             return Err(StoreError::OfStorageClient(store.clone()).into());
         }
         let fs = stores.reach(&store).await?;
-        let trace = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
+        let scope = if stores.is_client_stored(&store) { JournalScope::NumbersOnly } else { JournalScope::AllEvents };
         let mut working_directories = wanted.working_directories;
         if working_directories.is_empty() {
             // Only a storage client knows the folder of a session that names none.
-            working_directories.extend(fs.initial_cwd().filter(|_| trace == JournalScope::NumbersOnly));
+            working_directories.extend(fs.initial_cwd().filter(|_| scope == JournalScope::NumbersOnly));
         }
         let config = match (agent.settings(), settings) {
             (Some(mut known), chosen) => {
@@ -225,7 +225,7 @@ impl Host {
         };
         let (uri, model) = (wanted.uri, wanted.model);
         let new = NewSession { id, uri, agent: agent_id, model, working_directories, config, store };
-        Ok(CreationPlan { new, agent, fs, trace, at: self.0.env.clock.now() })
+        Ok(CreationPlan { new, agent, fs, scope, at: self.0.env.clock.now() })
     }
 
     /// The state of a new session before its agent starts: empty, or with the turns of its fork origin.

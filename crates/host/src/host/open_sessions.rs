@@ -104,13 +104,13 @@ impl Host {
         session: &SessionHandle,
         command: impl Into<HostCommand>,
     ) -> Result<Result<(), CommandError>, HostStopped> {
-        let (done, told) = oneshot::channel();
+        let (done, outcome) = oneshot::channel();
         // A session that ends at this moment counts as gone.
         let gone = || Ok(Err(CommandError::Gone));
         if session.inbox.send(ToSession::Do(command.into(), done)).await.is_err() {
             return gone();
         }
-        match told.await {
+        match outcome.await {
             Ok(result) => Ok(result),
             Err(_) => gone(),
         }
@@ -138,7 +138,7 @@ impl Host {
     pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, HostStopped> {
         let (Some(id), Some(handle)) = (uri.id(), self.session(uri).await?) else { return Ok(false) };
         let host = self.clone();
-        let (told, gone) = oneshot::channel();
+        let (outcome, removed) = oneshot::channel();
         // Its id is free only once it is gone, so that a new session under its URI is not taken for the old one. That
         // happens in a task of its own, since the caller may be dropped in the middle.
         self.0.env.spawn.spawn(Box::pin(async move {
@@ -151,9 +151,9 @@ impl Host {
                 host.sessions().open.remove(&id);
                 result = host.active_sessions_changed().await.map(|()| true);
             }
-            told.send(result).ok();
+            outcome.send(result).ok();
         }));
-        gone.await.unwrap_or(Err(HostStopped))
+        removed.await.unwrap_or(Err(HostStopped))
     }
 
     pub(crate) fn sessions(&self) -> MutexGuard<'_, OpenSessions> {

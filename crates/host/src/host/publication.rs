@@ -29,23 +29,23 @@ impl Host {
         &self,
         events: Vec<Event>,
         on_write_failure: WriteFailurePolicy,
-        trace: JournalScope,
+        scope: JournalScope,
     ) -> Result<Result<u64, JournalWriteError>, HostStopped> {
-        self.0.sequencer.publish_now(publication(events, on_write_failure, trace)).await
+        self.0.sequencer.publish_now(publication(events, on_write_failure, scope)).await
     }
 
     /// Publishes the events of a new session and the number of sessions that there are then, in one write.
     pub(super) async fn publish_creation(
         &self,
         events: Vec<Event>,
-        trace: JournalScope,
+        scope: JournalScope,
     ) -> Result<Result<u64, JournalWriteError>, HostStopped> {
         let refuse = WriteFailurePolicy::Refuse;
         let count = u32::try_from(self.0.sequencer.read(session_count) + 1).unwrap_or(u32::MAX);
         let counted = Change::Root(RootEvent::ActiveSessionsChanged(count));
         let counted = Event { at: self.0.env.clock.now(), change: counted };
         let counted = publication(vec![counted], refuse, JournalScope::AllEvents);
-        self.0.sequencer.publish_both(publication(events, refuse, trace), counted).await
+        self.0.sequencer.publish_both(publication(events, refuse, scope), counted).await
     }
 }
 
@@ -54,6 +54,6 @@ fn session_count(published: &PublishedState) -> usize {
     published.state.sessions.len() + published.evicted.len()
 }
 
-fn publication(events: Vec<Event>, on_write_failure: WriteFailurePolicy, trace: JournalScope) -> Publication {
-    Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), on_write_failure, trace, done: None }
+fn publication(events: Vec<Event>, on_write_failure: WriteFailurePolicy, scope: JournalScope) -> Publication {
+    Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), on_write_failure, scope, done: None }
 }

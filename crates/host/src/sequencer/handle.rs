@@ -67,9 +67,9 @@ impl SequencerHandle {
 
     /// Sends a message, and waits until it is handled.
     async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> ToSequencer) -> Result<T, HostStopped> {
-        let (sender, told) = oneshot::channel();
+        let (sender, reply) = oneshot::channel();
         self.tell(message(sender)).await?;
-        told.await.map_err(|_| HostStopped)
+        reply.await.map_err(|_| HostStopped)
     }
 
     /// The number of messages to the sequencer so far that somebody waits for, or may. Each may wait for the disk.
@@ -160,10 +160,10 @@ impl SequencerHandle {
         &self,
         mut publication: Publication,
     ) -> Result<oneshot::Receiver<Result<u64, JournalWriteError>>, HostStopped> {
-        let (done, told) = oneshot::channel();
+        let (done, outcome) = oneshot::channel();
         publication.done = Some(done);
         self.tell(ToSequencer::Publish(publication)).await?;
-        Ok(told)
+        Ok(outcome)
     }
 
     /// Publishes and waits until it is done.
@@ -196,14 +196,14 @@ impl SequencerHandle {
         most: usize,
         look: impl FnOnce(&PublishedState) -> T + Send + 'static,
     ) -> Result<(T, mpsc::Receiver<Arc<SequencedEvent>>), HostStopped> {
-        let (listener, heard) = mpsc::channel(most);
+        let (listener, events) = mpsc::channel(most);
         let (sender, seen) = oneshot::channel();
         let begin = Box::new(move |published: &PublishedState| {
             // The caller may have stopped waiting.
             sender.send(look(published)).ok();
         });
         self.tell(ToSequencer::Listen(Listen { what, listener, begin })).await?;
-        Ok((seen.await.map_err(|_| HostStopped)?, heard))
+        Ok((seen.await.map_err(|_| HostStopped)?, events))
     }
 
     /// Reads the published state, after everything sent before.

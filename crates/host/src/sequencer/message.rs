@@ -25,7 +25,7 @@ pub(crate) struct Publication {
     pub(crate) marks: Vec<(SessionId, ChatId, FrameCursor)>,
     /// The handling while nothing can be written.
     pub(crate) on_write_failure: WriteFailurePolicy,
-    pub(crate) trace: JournalScope,
+    pub(crate) scope: JournalScope,
     /// Resolves when all is published, or will not be.
     pub(crate) done: Option<PublishReply>,
 }

@@ -236,9 +236,9 @@ impl Sequencer {
                 done.send(()).ok();
             }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
-            ToSequencer::ListIdle(told) => {
+            ToSequencer::ListIdle(reply) => {
                 // The caller may have stopped waiting.
-                told.send(self.idle_sessions()).ok();
+                reply.send(self.idle_sessions()).ok();
             }
             ToSequencer::Evict(session, is_unused) => self.rest(&session, is_unused),
             ToSequencer::Read(look) => look(&self.shared.published()),

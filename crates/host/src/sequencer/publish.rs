@@ -15,7 +15,7 @@ impl Sequencer {
     pub(super) fn publish(&mut self, publication: Publication, first: Position) {
         let mut origin = publication.origin;
         for (number, event) in publication.events.into_iter().enumerate() {
-            self.publish_one(first.plus(number), event, origin.take(), publication.trace);
+            self.publish_one(first.plus(number), event, origin.take(), publication.scope);
         }
         if !publication.finished.is_empty() {
             let sessions = &mut self.shared.published_mut().state.sessions;
@@ -31,7 +31,7 @@ impl Sequencer {
         }
     }
 
-    fn publish_one(&mut self, position: Position, event: Event, origin: Option<ActionOrigin>, trace: JournalScope) {
+    fn publish_one(&mut self, position: Position, event: Event, origin: Option<ActionOrigin>, scope: JournalScope) {
         let seq = position.seq();
         // Only while the event is applied: readers wait no longer than that.
         let mut published = self.shared.published_mut();
@@ -52,7 +52,7 @@ impl Sequencer {
         if let Change::Session(id, SessionEvent::Removed) = &event.change {
             self.entered.remove(id);
         }
-        if let (Some(session), JournalScope::AllEvents) = (event.change.session(), trace) {
+        if let (Some(session), JournalScope::AllEvents) = (event.change.session(), scope) {
             self.unpersisted.entry(session.clone()).or_insert(seq);
             self.last_of.insert(session.clone(), seq);
         }
@@ -128,19 +128,19 @@ impl Sequencer {
         let Some(first) = self.undelivered.first() else { return };
         if let Some(subscribers) = self.subscribers.get(&first.resource()) {
             // Few dialects, many subscribers: a short list is searched faster than a map.
-            let mut told: Vec<(Dialect, Option<Arc<EventFrames>>)> = Vec::new();
+            let mut encoded: Vec<(Dialect, Option<Arc<EventFrames>>)> = Vec::new();
             for subscriber in subscribers {
-                let known = told.iter().position(|(dialect, _)| *dialect == subscriber.dialect);
+                let known = encoded.iter().position(|(dialect, _)| *dialect == subscriber.dialect);
                 let at = known.unwrap_or_else(|| {
                     let frame = |event: &Arc<SequencedEvent>| {
                         Some((event.clone(), event.frame(subscriber.dialect, &self.config.registry)?))
                     };
                     let frames: Vec<_> = self.undelivered.iter().filter_map(frame).collect();
                     let events = (!frames.is_empty()).then(|| Arc::new(EventFrames::new(subscriber.dialect, frames)));
-                    told.push((subscriber.dialect, events));
-                    told.len() - 1
+                    encoded.push((subscriber.dialect, events));
+                    encoded.len() - 1
                 });
-                let events = told.get(at).and_then(|(_, events)| events.as_ref());
+                let events = encoded.get(at).and_then(|(_, events)| events.as_ref());
                 if let Some(events) = events {
                     match subscriber.patience.is_zero() {
                         true => subscriber.queue.push(Outgoing::EventFrames(events.clone())),

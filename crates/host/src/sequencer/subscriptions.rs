@@ -121,8 +121,8 @@ impl Sequencer {
                 wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
             }
             change => {
-                let told = publish::needs_v1_snapshot(change).and_then(|chat| wanted(&chat));
-                matches!(told, Some(Dialect::V1 { .. }))
+                let dialect = publish::needs_v1_snapshot(change).and_then(|chat| wanted(&chat));
+                matches!(dialect, Some(Dialect::V1 { .. }))
             }
         };
         if self.replay.after(seen)?.any(begun) { None } else { Some(missed) }

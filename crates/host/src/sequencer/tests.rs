@@ -110,7 +110,7 @@ fn publication(session: &str) -> Publication {
         finished: Vec::new(),
         marks: Vec::new(),
         on_write_failure: WriteFailurePolicy::Refuse,
-        trace: JournalScope::AllEvents,
+        scope: JournalScope::AllEvents,
         done: None,
     }
 }

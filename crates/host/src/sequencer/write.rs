@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
 
     fn add(&mut self, source: EntrySource, publication: &'a Publication) {
         let events = &publication.events;
-        let entry = match publication.trace {
+        let entry = match publication.scope {
             JournalScope::AllEvents => {
                 if events.iter().any(|event| event.change.class().is_durable) {
                     self.sync = SyncMode::Now;

@@ -132,9 +132,9 @@ impl SessionTask {
         details.moved_to = Some(to);
         // In one piece: nobody finds it archived without its new location.
         let mut out = Outbox::default();
-        let told = EventReport::Session(SessionEvent::DetailsChanged(Box::new(details)));
+        let moved = EventReport::Session(SessionEvent::DetailsChanged(Box::new(details)));
         let archived = EventReport::Session(SessionEvent::ArchivedChanged(true));
-        for command in [told, archived] {
+        for command in [moved, archived] {
             if let Err(reason) = self.accept(command, &mut out) {
                 self.send(out).await?;
                 return Ok(Err(MigrateError::Refused(reason.into())));

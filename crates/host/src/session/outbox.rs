@@ -89,7 +89,7 @@ impl Outbox {
         &mut self,
         origin: Option<ActionOrigin>,
         on_write_failure: WriteFailurePolicy,
-        trace: JournalScope,
+        scope: JournalScope,
     ) -> Publication {
         Publication {
             events: std::mem::take(&mut self.events),
@@ -97,7 +97,7 @@ impl Outbox {
             finished: std::mem::take(&mut self.finished),
             marks: Vec::new(),
             on_write_failure,
-            trace,
+            scope,
             done: None,
         }
     }

@@ -84,10 +84,10 @@ impl Feeds {
             return None;
         }
         let subscribers = Mutex::new(HashMap::from([(connection, subscriber)]));
-        let (asides, said) = mpsc::channel(ENDPOINT_EVENT_BUFFER);
+        let (asides, aside_receiver) = mpsc::channel(ENDPOINT_EVENT_BUFFER);
         let feed = Arc::new(Feed { session: session.clone(), subscribers, updates: watch::Sender::new(0), asides });
         all.insert(session.clone(), feed.clone());
-        Some((feed, said))
+        Some((feed, aside_receiver))
     }
 
     /// Sends the pending requests to a client that subscribes during a turn.
@@ -183,11 +183,11 @@ async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStoppe
 /// Sends events until nobody subscribes or the session is gone.
 async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc::Receiver<EventData>) {
     loop {
-        let (Some(mut projector), mut heard) = begun else { break };
+        let (Some(mut projector), mut events) = begun else { break };
         loop {
             let event = tokio::select! {
                 biased;
-                event = heard.recv() => match event {
+                event = events.recv() => match event {
                     Some(event) => event,
                     None => break,
                 },
@@ -196,8 +196,8 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
                     continue;
                 }
             };
-            for told in projector.tell(&event.event) {
-                feed.tell(told);
+            for event in projector.tell(&event.event) {
+                feed.tell(event);
             }
             match &event.event.change {
                 Change::Chat(_, chat, ChatEvent::InputRequested { request, .. })

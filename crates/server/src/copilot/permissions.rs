@@ -226,12 +226,12 @@ fn path_of(folder: &str) -> String {
     grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-fn rules(said: Vec<Rule>) -> Result<Vec<PermissionRule>, CopilotError> {
-    said.into_iter().map(rule).collect()
+fn rules(rules: Vec<Rule>) -> Result<Vec<PermissionRule>, CopilotError> {
+    rules.into_iter().map(rule).collect()
 }
 
-fn rule(said: Rule) -> Result<PermissionRule, CopilotError> {
-    let kind = match said.kind.to_ascii_lowercase().as_str() {
+fn rule(rule: Rule) -> Result<PermissionRule, CopilotError> {
+    let kind = match rule.kind.to_ascii_lowercase().as_str() {
         "shell" | "commands" => PermissionKind::Shell,
         "write" => PermissionKind::Write,
         "read" => PermissionKind::Read,
@@ -242,7 +242,7 @@ fn rule(said: Rule) -> Result<PermissionRule, CopilotError> {
             return Err(CopilotError::Failed(format!("{other:?} is not a kind of rule: use one of {kinds}")));
         }
     };
-    Ok(PermissionRule { kind, argument: said.argument.0 })
+    Ok(PermissionRule { kind, argument: rule.argument.0 })
 }
 
 /// Allows everything of a kind, or not.

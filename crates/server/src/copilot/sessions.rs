@@ -191,14 +191,15 @@ impl CopilotPeer {
     pub(super) async fn set_foreground(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let before = self.endpoint().state().foreground.replace(session.id.clone());
-        let told = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
+        let foreground = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
         if let Some(before) = before.filter(|before| *before != session.id)
             && let Ok(before) = self.find(before.as_str()).await
         {
-            let told = self.look(&before, |session| LifecycleParams::of(LifecycleKind::Background, session)).await?;
-            self.endpoint().tell(&told);
+            let background =
+                self.look(&before, |session| LifecycleParams::of(LifecycleKind::Background, session)).await?;
+            self.endpoint().tell(&background);
         }
-        self.endpoint().tell(&told);
+        self.endpoint().tell(&foreground);
         Ok(Success::YES)
     }
 
@@ -301,8 +302,8 @@ impl CopilotPeer {
 
 impl CopilotEndpoint {
     /// Tells all clients of a created, changed or deleted session.
-    pub(super) fn tell(&self, told: &LifecycleParams) {
-        let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, told) else { return };
+    pub(super) fn tell(&self, change: &LifecycleParams) {
+        let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, change) else { return };
         let text: Arc<str> = text.into();
         for queue in self.state().connections.values() {
             queue.push(Outgoing::Frame(text.clone()));
@@ -314,8 +315,8 @@ impl CopilotEndpoint {
         let (endpoint, host) = (self.downgrade(), self.host().clone());
         let spawn = host.env().spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Ok(((), mut heard)) = host.sequencer().listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
-                while let Some(event) = heard.recv().await {
+            while let Ok(((), mut events)) = host.sequencer().listen(ListenScope::News, NEWS_BUFFER, |_| ()).await {
+                while let Some(event) = events.recv().await {
                     let Some(endpoint) = endpoint.upgrade() else { return };
                     let Change::Session(id, change) = &event.event.change else { continue };
                     if matches!(change, SessionEvent::Removed) {
@@ -327,10 +328,10 @@ impl CopilotEndpoint {
                         let session = published.state.sessions.get(&wanted)?;
                         Some((session.store.clone(), project::lifecycle(&change, session)?))
                     };
-                    if let Some((store, told)) = host.sequencer().read(look)
+                    if let Some((store, change)) = host.sequencer().read(look)
                         && endpoint.may_see(&store)
                     {
-                        endpoint.tell(&told);
+                        endpoint.tell(&change);
                     }
                 }
                 if endpoint.upgrade().is_none() {
@@ -397,7 +398,7 @@ impl CopilotPeer {
         session: &SessionRef,
         request: WorkspaceRequest,
     ) -> Result<WorkspaceAnswer, CopilotError> {
-        let told = self.host().ask_workspace(&session.uri, request).await?;
-        Ok(told.await.map_err(|_| CopilotError::Failed(format!("Session not found: {}", session.id)))??)
+        let answer = self.host().ask_workspace(&session.uri, request).await?;
+        Ok(answer.await.map_err(|_| CopilotError::Failed(format!("Session not found: {}", session.id)))??)
     }
 }

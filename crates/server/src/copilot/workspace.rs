@@ -173,8 +173,8 @@ impl CopilotPeer {
     ) -> Result<ReadCheckpointResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let number = u32::try_from(params.number)?;
-        let told = self.host().ask_workspace(&session.uri, WorkspaceRequest::Checkpoint(number)).await?;
-        let content = match told.await {
+        let answer = self.host().ask_workspace(&session.uri, WorkspaceRequest::Checkpoint(number)).await?;
+        let content = match answer.await {
             Ok(Ok(WorkspaceAnswer::Checkpoint(text))) => Some(text),
             Ok(Err(grove_host::session::WorkspaceRequestError::Workspace(WorkspaceError::NoCheckpoint { .. }))) => None,
             Ok(Err(error)) => return Err(error.into()),

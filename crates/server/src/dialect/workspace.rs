@@ -98,7 +98,7 @@ impl PendingWorkspaceCall {
     pub(super) async fn answer(self) -> String {
         let Self { id, session, request, reply } = self;
         let answer = match reply.await {
-            Ok(Ok(answer)) => said(&id, request, answer),
+            Ok(Ok(answer)) => encode_answer(&id, request, answer),
             Ok(Err(error)) => Err(refused(&error)),
             Err(_) => Err(refused(&SessionRequestError::NoSession(session))),
         };
@@ -106,11 +106,11 @@ impl PendingWorkspaceCall {
     }
 }
 
-fn said(id: &Id, request: AnswerShape, answer: WorkspaceAnswer) -> Result<String, ErrorObject> {
+fn encode_answer(id: &Id, request: AnswerShape, answer: WorkspaceAnswer) -> Result<String, ErrorObject> {
     Ok(match answer {
         WorkspaceAnswer::Manifest { manifest, path } => {
-            let said = manifest_result(&manifest, path).map_err(|error| ErrorObject::internal(error.to_string()))?;
-            encode(id, &said)
+            let result = manifest_result(&manifest, path).map_err(|error| ErrorObject::internal(error.to_string()))?;
+            encode(id, &result)
         }
         WorkspaceAnswer::Plan(text) => encode(id, &PlanResult { text: text.map(within).transpose()? }),
         WorkspaceAnswer::Files(listing) => {

@@ -265,7 +265,7 @@ impl PendingTreeCall {
             }
             TreeCall::Tree { place, asked, then: TreeCallFollowUp::Branch { entry } } => {
                 host.branch_off(&place, entry, asked).await.map(|branched| {
-                    let (text, attachments) = said(branched.prefill, shape);
+                    let (text, attachments) = prefill_members(branched.prefill, shape);
                     encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
                 })
             }
@@ -309,7 +309,7 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
             },
         ),
         TreeAnswer::NavigateOutcome(NavigateOutcome { moved, leaf, prefill, summary_entry }) => {
-            let (text, attachments) = said(prefill, shape);
+            let (text, attachments) = prefill_members(prefill, shape);
             encode(id, &NavigateResult { moved, leaf, text, attachments, summary_entry })
         }
         TreeAnswer::Labelled { leaf } => encode(id, &LabelResult { leaf }),
@@ -332,7 +332,7 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
 }
 
 /// A prefill's text and attachments.
-fn said(prefill: Option<Prefill>, shape: MessageShape) -> (Option<String>, Vec<Value>) {
+fn prefill_members(prefill: Option<Prefill>, shape: MessageShape) -> (Option<String>, Vec<Value>) {
     let Some(prefill) = prefill else { return (None, Vec::new()) };
     let attachments = match (&prefill.message, shape) {
         (None, _) => Vec::new(),

@@ -113,15 +113,15 @@ pub(super) async fn carry(
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
         return refusal.into_response();
     }
-    let said = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let fits = |name: &String| (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let (Some(program), true) = (said(PROGRAM).filter(fits), asks(request.headers())) else {
+    let (Some(program), true) = (header(PROGRAM).filter(fits), asks(request.headers())) else {
         let help = format!("this address speaks {PROTOCOL}: name the program in {PROGRAM}\n");
         return (StatusCode::UPGRADE_REQUIRED, help).into_response();
     };
     let (secret, keeps_temp_files) =
-        (said(SECRET).filter(|secret| !secret.is_empty()), said(KEEPS_TEMP_FILES).is_some());
-    let pipes = said(TRANSPORT).is_some_and(|transport| transport == PIPES);
+        (header(SECRET).filter(|secret| !secret.is_empty()), header(KEEPS_TEMP_FILES).is_some());
+    let pipes = header(TRANSPORT).is_some_and(|transport| transport == PIPES);
     if secret.is_none() && !pipes {
         let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();

@@ -76,18 +76,18 @@ pub async fn recover(contents: JournalContents, stores: &Stores, limit: TurnLimi
         }
         JournalItem::JournalRecord(_) | JournalItem::Damage(_) => None,
     };
-    let told: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
+    let with_news: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
     for file in files {
         recovered.replay.names.insert(file.id().clone(), file.names());
         recovered.seq = recovered.seq.max(file.seq);
-        if let (true, Ok(fs)) = (told.contains(file.id()) && !file.disposed, stores.get(file.backend())) {
+        if let (true, Ok(fs)) = (with_news.contains(file.id()) && !file.disposed, stores.get(file.backend())) {
             for log in file.expected_logs() {
                 if let Err(error) = cut_partial_turn(&contents, fs.as_ref(), file.id(), &log.chat).await {
                     recovered.damage.push(format!("session {}: {error}", file.id()));
                 }
             }
         }
-        recovered.take_file(file, &told, stores, limit).await;
+        recovered.take_file(file, &with_news, stores, limit).await;
     }
     // Released events cannot be replayed.
     let first = contents.found.iter().find_map(|found| match found {
@@ -153,12 +153,18 @@ impl RecoveredState {
         loaded.chain(self.waiting.iter().cloned()).collect()
     }
 
-    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, stores: &Stores, limit: TurnLimit) {
+    async fn take_file(
+        &mut self,
+        file: SessionFile,
+        with_news: &HashSet<SessionId>,
+        stores: &Stores,
+        limit: TurnLimit,
+    ) {
         let id = file.id().clone();
         if file.disposed {
             return;
         }
-        if !told.contains(&id) {
+        if !with_news.contains(&id) {
             if file.has_waiting() {
                 self.waiting.push(file.uri().clone());
             }

@@ -36,7 +36,7 @@ pub(super) struct RunningTurn {
     pub(super) turn: TurnId,
     pub(super) abort: AbortHandle,
     /// The time of the agent's last report, or of its last input.
-    pub(super) heard: Timestamp,
+    pub(super) last_report: Timestamp,
 }
 
 impl ChatAgent {

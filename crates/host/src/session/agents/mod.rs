@@ -270,8 +270,8 @@ impl ChatAgents {
             // A session that is gone does not listen any more.
             sink.ended(result).await.ok();
         });
-        let heard = env.clock.now();
-        self.connection(chat).running = Some(RunningTurn { turn: turn.clone(), abort, heard });
+        let last_report = env.clock.now();
+        self.connection(chat).running = Some(RunningTurn { turn: turn.clone(), abort, last_report });
         self.restart_silence(chat, env, limits);
         env.spawn.spawn(Box::pin(work.map(|_| ())));
     }
@@ -280,16 +280,16 @@ impl ChatAgents {
     fn restart_silence(&mut self, chat: &ChatId, env: &Env, limits: &Limits) {
         let now = env.clock.now();
         if let Some(running) = &mut self.connection(chat).running {
-            running.heard = now;
+            running.last_report = now;
             self.silence = Some(env.clock.sleep(limits.turn_quiet));
         }
     }
 
     /// Notes that an agent has reported something about its running turn.
-    pub(super) fn heard(&mut self, chat: &ChatId, turn: Option<&TurnId>, now: Timestamp) {
+    pub(super) fn note_report(&mut self, chat: &ChatId, turn: Option<&TurnId>, now: Timestamp) {
         let running = self.connections.get_mut(chat).and_then(|connection| connection.running.as_mut());
         if let Some(running) = running.filter(|running| turn == Some(&running.turn)) {
-            running.heard = now;
+            running.last_report = now;
         }
     }
 
@@ -297,7 +297,7 @@ impl ChatAgents {
     pub(super) fn check_silence(&mut self, session: &Session, env: &Env, limits: &Limits) -> SilenceReport {
         let running = self.connections.iter().filter_map(|(chat, connection)| {
             let running = connection.running.as_ref()?;
-            Some((chat, &running.turn, running.heard))
+            Some((chat, &running.turn, running.last_report))
         });
         let report = SilenceReport::of(running, session, env.clock.now(), limits);
         self.silence = Some(env.clock.sleep(report.next));

@@ -28,13 +28,13 @@ impl SilenceReport {
     ) -> Self {
         let (limit, quiet) = (limits.turn_silence, limits.turn_quiet);
         let mut report = Self { silent: Vec::new(), quiet: Vec::new(), next: limit };
-        for (chat, turn, heard) in running {
+        for (chat, turn, last_report) in running {
             let Some(state) = session.chat(chat) else { continue };
             let Some(active) = state.active_turn(turn) else { continue };
             if active.waits_for_person() || active.waits_for_client() {
                 continue;
             }
-            let past = Duration::from_millis(now.0.saturating_sub(heard.0));
+            let past = Duration::from_millis(now.0.saturating_sub(last_report.0));
             match (limit.saturating_sub(past), quiet.saturating_sub(past)) {
                 (Duration::ZERO, _) => report.silent.push(chat.clone()),
                 (left, Duration::ZERO) => {

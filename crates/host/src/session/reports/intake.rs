@@ -16,7 +16,7 @@ impl SessionTask {
         let now = self.session_context.env.clock.now();
         let mut out = Outbox::default();
         for report in reports {
-            self.agents.heard(&report.chat, report.turn.as_ref(), now);
+            self.agents.note_report(&report.chat, report.turn.as_ref(), now);
             if let Err(error) = self.take_report(report, &mut out).await {
                 tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
                 self.fail_turns_of(|_| true, &ErrorInfo::new("storage", error.to_string()), &mut out);

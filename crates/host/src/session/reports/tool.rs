@@ -66,20 +66,20 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
         }
         Some(ToolCallStatus::Running) => {
             let Some(known) = known else { return };
-            let said = title.unwrap_or_else(|| known.invocation_message.clone());
+            let message = title.unwrap_or_else(|| known.invocation_message.clone());
             let input = update.input.take().filter(|input| known.input.as_ref() != Some(input));
             if update.permission.is_some() {
-                ask(update, turn, &call, said.clone(), input, out);
-                StartedCall { title: said, restated: false }
-            } else if said != known.invocation_message || input.is_some() || call.extra != known.extra {
+                ask(update, turn, &call, message.clone(), input, out);
+                StartedCall { title: message, restated: false }
+            } else if message != known.invocation_message || input.is_some() || call.extra != known.extra {
                 let confirmed =
                     known.confirmed.as_ref().map_or(ConfirmationReason::NotNeeded, |confirmed| confirmed.by);
                 let restated =
-                    InvocationUpdate { call: call.clone(), invocation_message: said.clone(), input, confirmed };
+                    InvocationUpdate { call: call.clone(), invocation_message: message.clone(), input, confirmed };
                 out.chat(ChatEvent::ToolCallRestated { turn: turn.clone(), restated: Box::new(restated) });
-                StartedCall { title: said, restated: true }
+                StartedCall { title: message, restated: true }
             } else {
-                StartedCall { title: said, restated: false }
+                StartedCall { title: message, restated: false }
             }
         }
         // The agent does not wait for an answer any longer: the call continues, or is dropped.
@@ -281,18 +281,18 @@ fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
 }
 
 /// Merges new metadata of a call into the known ones, member by member.
-fn merged(known: Option<&Extra>, said: Option<Extra>) -> Option<Extra> {
-    let Some(said) = said else { return known.cloned() };
+fn merged(known: Option<&Extra>, update: Option<Extra>) -> Option<Extra> {
+    let Some(update) = update else { return known.cloned() };
     let mut merged = known.cloned().unwrap_or_default();
-    merge(&mut merged, said, MERGED_DEPTH);
+    merge(&mut merged, update, MERGED_DEPTH);
     Some(merged)
 }
 
-fn merge(known: &mut Extra, said: Extra, depth: usize) {
-    for (name, value) in said {
+fn merge(known: &mut Extra, update: Extra, depth: usize) {
+    for (name, value) in update {
         match (known.get_mut(&name), value) {
-            (Some(serde_json::Value::Object(mine)), serde_json::Value::Object(said)) if depth > 0 => {
-                merge(mine, said, depth - 1);
+            (Some(serde_json::Value::Object(mine)), serde_json::Value::Object(theirs)) if depth > 0 => {
+                merge(mine, theirs, depth - 1);
             }
             (_, value) => drop(known.insert(name, value)),
         }

@@ -112,8 +112,8 @@ impl SessionTask {
     /// The fill level of the model's window at the last turn's end, as far as it is known.
     fn context_use(&self, chat: &ChatId) -> Option<ContextUsage> {
         let usage = self.tip.chat(chat)?.turns.last()?.usage.as_ref()?;
-        if let Some(said) = usage.context {
-            return Some(said).filter(|said| said.size > 0);
+        if let Some(context) = usage.context {
+            return Some(context).filter(|context| context.size > 0);
         }
         let agents = self.session_context.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.id == self.tip.agent)?;
