@@ -11,6 +11,7 @@ use grove_wire::x_grove::PermissionsResult;
 use grove_work::{FileError, file_uri, local_path};
 use tokio::sync::oneshot;
 
+use crate::env::Spawn;
 use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
 use crate::sequencer::{HostStopped, PublishedState};
@@ -233,7 +234,7 @@ impl Host {
         directory: String,
     ) -> Result<(PendingCommand, String), SessionRequestError> {
         let path = local_path(&self.0.config.folders.expand(directory))?;
-        let path = folder_at(path).await?;
+        let path = folder_at(self.0.env.spawn.as_ref(), path).await?;
         let gone = || SessionRequestError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let wanted = uri.clone();
@@ -295,9 +296,9 @@ impl Host {
 }
 
 /// The path, where it is a folder.
-async fn folder_at(path: PathBuf) -> Result<PathBuf, FileError> {
+async fn folder_at(spawn: &dyn Spawn, path: PathBuf) -> Result<PathBuf, FileError> {
     let looked_at = path.clone();
-    let found = tokio::task::spawn_blocking(move || looked_at.metadata()).await;
+    let found = spawn.run_blocking(move || looked_at.metadata()).await;
     match found.map_err(io::Error::other).and_then(|found| found) {
         Ok(found) if found.is_dir() => Ok(path),
         Ok(_) => Err(FileError::NotAFolder { path }),

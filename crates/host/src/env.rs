@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use grove_core::Timestamp;
 use grove_fs::MemoryFs;
 use grove_storage::Stores;
+use tokio::sync::oneshot;
 
 /// A future for [`Spawn`] to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -51,7 +52,28 @@ pub trait Random: Send + Sync + fmt::Debug {
 /// Runs tasks concurrently.
 pub trait Spawn: Send + Sync + fmt::Debug {
     fn spawn(&self, task: Task);
+
+    /// Runs work that blocks, a look into folders for example, beside the tasks.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
 }
+
+impl dyn Spawn + '_ {
+    /// Runs work that blocks and waits for its result.
+    pub async fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BlockingWorkPanicked> {
+        let (sender, result) = oneshot::channel();
+        // The caller may have stopped waiting.
+        self.spawn_blocking(Box::new(move || drop(sender.send(work()))));
+        result.await.map_err(|_| BlockingWorkPanicked)
+    }
+}
+
+/// Work that blocks has panicked.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the work panicked: the log of the host says where")]
+pub struct BlockingWorkPanicked;
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug)]
@@ -85,5 +107,9 @@ pub struct TokioSpawn;
 impl Spawn for TokioSpawn {
     fn spawn(&self, task: Task) {
         tokio::spawn(task);
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        tokio::task::spawn_blocking(work);
     }
 }

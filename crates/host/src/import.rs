@@ -23,6 +23,7 @@ use grove_tree::turns::{self, TurnLimit};
 use grove_tree::{LogError, LogIndex, Role, store as log};
 use grove_work::{FileError, local_path};
 
+use crate::env::Spawn;
 use crate::host::{CreateError, Host};
 use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{read_checkout, scan_workspace};
@@ -285,11 +286,11 @@ impl ImportJob {
             Some(from) => {
                 self.compare(&staging, &from.stamp).await?;
                 let folder = self.new.working_directories.first().map(String::as_str);
-                let checkout = read_checkout(folder).await.unwrap_or_default();
+                let checkout = read_checkout(host.0.env.spawn.as_ref(), folder).await.unwrap_or_default();
                 session_file::adopt_staged(fs, &staging, &self.new, seq, from.clone(), checkout).await?
             }
             None => {
-                let session = self.session_of(&staging, &index).await?;
+                let session = self.session_of(&staging, &index, host.0.env.spawn.as_ref()).await?;
                 session_file::write_staged(fs, &staging, &session, seq, Disposition::Kept).await?
             }
         };
@@ -347,7 +348,7 @@ impl ImportJob {
     }
 
     /// The session as it is listed, with its last turn.
-    async fn session_of(&self, staging: &str, index: &LogIndex) -> Result<Session, ImportError> {
+    async fn session_of(&self, staging: &str, index: &LogIndex, spawn: &dyn Spawn) -> Result<Session, ImportError> {
         let mut session = Session::new(&self.new, self.created_at);
         session.lifecycle = Lifecycle::Ready;
         session.modified_at = self.modified_at;
@@ -367,7 +368,7 @@ impl ImportJob {
         let found = found.unwrap_or_default();
         session.details.workspace = Some(found).filter(|found| *found != WorkspaceDetails::default());
         let folder = session.working_directories.first();
-        session.checkout = read_checkout(folder.map(String::as_str)).await.unwrap_or_default();
+        session.checkout = read_checkout(spawn, folder.map(String::as_str)).await.unwrap_or_default();
         let path = format!("{staging}/{LOG}");
         let limit = TurnLimit { turns: 1, bytes: u64::MAX };
         let window = turns::newest_turns_at(self.fs.as_ref(), &path, index, index.leaf(), limit).await?;

@@ -37,6 +37,11 @@ impl Spawn for Tasks {
     fn spawn(&self, task: Task) {
         self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
     }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        // Work that has begun ends by itself, as in a process that is killed in a system call.
+        self.0.lock().unwrap().push(tokio::task::spawn_blocking(work).abort_handle());
+    }
 }
 
 /// A listener whose connections come from a [`Dialer`].

@@ -9,6 +9,7 @@ use grove_core::*;
 use grove_work::{GitRepository, MAX_PATH_BYTES, local_path, pull_request_address};
 
 use super::{EndedTurn, SessionTask, ToSession};
+use crate::env::Spawn;
 use crate::sequencer::HostStopped;
 
 /// The end of the output of a turn's commands that is searched, in bytes.
@@ -32,9 +33,9 @@ enum CheckoutScanState {
 }
 
 /// The checkout in a folder. `None` if the folder is missing, or not on this machine.
-pub(crate) async fn read_checkout(folder: Option<&str>) -> Option<Checkout> {
+pub(crate) async fn read_checkout(spawn: &dyn Spawn, folder: Option<&str>) -> Option<Checkout> {
     let path = local_path(folder?).ok()?;
-    tokio::task::spawn_blocking(move || seen(path)).await.ok().flatten()
+    spawn.run_blocking(move || seen(path)).await.ok().flatten()
 }
 
 fn seen(folder: PathBuf) -> Option<Checkout> {
@@ -118,8 +119,9 @@ impl SessionTask {
             return;
         }
         let (folder, inbox) = (self.tip.working_directories.first().cloned(), self.inbox_sender.clone());
+        let spawn = self.session_context.env.spawn.clone();
         self.session_context.env.spawn.spawn(Box::pin(async move {
-            let seen = read_checkout(folder.as_deref()).await.map(Box::new);
+            let seen = read_checkout(spawn.as_ref(), folder.as_deref()).await.map(Box::new);
             // A session that is gone does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
                 inbox.send(ToSession::CheckoutScanned(seen)).await.ok();

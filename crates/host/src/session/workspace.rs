@@ -322,8 +322,9 @@ impl SessionTask {
         let request_queue = self.workspace.request_queue.get_or_insert_with(|| {
             let (sender, jobs) = mpsc::channel(request_queue::MAX_QUEUED_REQUESTS);
             let (end, ended) = oneshot::channel();
+            let of_queue = spawn.clone();
             spawn.spawn(Box::pin(async move {
-                request_queue::serve(jobs, fs, folder, inbox).await;
+                request_queue::serve(jobs, fs, folder, inbox, of_queue).await;
                 end.send(()).ok();
             }));
             RequestQueue { jobs: sender, ended }

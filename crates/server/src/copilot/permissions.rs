@@ -128,7 +128,7 @@ impl CopilotPeer {
         self.find(&params.session_id).await?;
         must_be_absolute(&params.working_directory)?;
         let folder = PathBuf::from(params.working_directory);
-        let found = tokio::task::spawn_blocking(move || {
+        let found = self.host().env().spawn.run_blocking(move || {
             let repository = folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
             repository.map_or((folder, "dir"), |repository| (repository, "repo"))
         });

@@ -154,7 +154,7 @@ impl CopilotPeer {
     pub(super) async fn list(&self, params: ListParams) -> Result<ListResult, CopilotError> {
         let filter = params.filter.unwrap_or_default();
         let rows = self.rows().await?;
-        let mut sessions = tokio::task::spawn_blocking(move || with_repositories(rows)).await?;
+        let mut sessions = self.host().env().spawn.run_blocking(move || with_repositories(rows)).await?;
         sessions.retain(|session| filter.takes(session.context.as_ref()));
         Ok(ListResult { sessions })
     }

@@ -169,7 +169,7 @@ impl ChatAgents {
             opening.start = AgentStart::Now { within: limit - limit / 10 };
         }
         let late = starts_now.then(|| env.clock.sleep(limit));
-        let (agent, inbox, at) = (self.agent.clone(), self.inbox.clone(), chat.clone());
+        let (agent, inbox, at, spawn) = (self.agent.clone(), self.inbox.clone(), chat.clone(), env.spawn.clone());
         let connection = self.connection(chat);
         let (leaving, inherits) = (connection.leaving.take(), connection.inherits.take());
         let (opened, abort) = abortable(async move {
@@ -185,7 +185,7 @@ impl ChatAgents {
                 opening.agent_session_id = Some(copy);
             }
             if may_lack_folders {
-                opening.working_directories = here(opening.working_directories).await;
+                opening.working_directories = here(spawn.as_ref(), opening.working_directories).await;
             }
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind();
             let opened = match late {
@@ -498,8 +498,8 @@ fn pending_request(part: &Part) -> Option<(RequestId, AnswerSender, PendingAnswe
 /// The folders that are on this machine.
 ///
 /// A storage client's folder need not be: its agent then works like that of a session without any.
-async fn here(folders: Vec<String>) -> Vec<String> {
+async fn here(spawn: &dyn Spawn, folders: Vec<String>) -> Vec<String> {
     let is_here = |folder: &String| local_path(folder).is_ok_and(|path| path.is_dir());
-    let looked = tokio::task::spawn_blocking(move || folders.into_iter().filter(is_here).collect()).await;
+    let looked = spawn.run_blocking(move || folders.into_iter().filter(is_here).collect()).await;
     looked.unwrap_or_default()
 }

@@ -7,6 +7,7 @@ use grove_storage::artifacts::moment;
 use grove_storage::paths;
 use grove_work::{local_path, remote_name};
 
+use crate::env::Spawn;
 use crate::session::persistence::ManifestUpdate;
 use crate::session::read_checkout;
 
@@ -26,8 +27,8 @@ pub(in crate::session) struct ManifestFacts {
 
 impl ManifestFacts {
     /// Adds the current checkout. Reading it may take a while.
-    pub(super) async fn seen_now(mut self) -> Self {
-        if let Some(seen) = read_checkout(self.cwd.as_deref()).await {
+    pub(super) async fn seen_now(mut self, spawn: &dyn Spawn) -> Self {
+        if let Some(seen) = read_checkout(spawn, self.cwd.as_deref()).await {
             self.checkout = seen;
         }
         self

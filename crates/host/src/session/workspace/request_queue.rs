@@ -12,6 +12,7 @@ use super::manifest::{self, ManifestFacts};
 use super::{
     WorkspaceAnswer, WorkspaceChange, WorkspaceReply, WorkspaceRequest, WorkspaceRequestError, WorkspaceUpdate,
 };
+use crate::env::Spawn;
 use crate::session::ToSession;
 
 /// The requests that may wait. More are refused: the task must not wait for a store.
@@ -67,6 +68,7 @@ pub(super) async fn serve(
     fs: Arc<dyn SessionFs>,
     folder: String,
     inbox: mpsc::WeakSender<ToSession>,
+    spawn: Arc<dyn Spawn>,
 ) {
     // Agents write the plan, too: a link to another place does not count as one.
     let without_links = fs.without_links();
@@ -91,7 +93,7 @@ pub(super) async fn serve(
             // The current one may be another program's.
             plans.note(PlanCheck::Perhaps, now).await;
         }
-        let answer = answer(fs.as_ref(), &folder, request, facts).await;
+        let answer = answer(fs.as_ref(), &folder, request, facts, spawn.as_ref()).await;
         if sets_plan {
             plans.note(PlanCheck::Written, now).await;
         }
@@ -124,11 +126,12 @@ async fn answer(
     folder: &str,
     request: WorkspaceRequest,
     facts: ManifestFacts,
+    spawn: &dyn Spawn,
 ) -> Result<WorkspaceAnswer, WorkspaceRequestError> {
     let workspace = Workspace::of(fs, Some(folder))?;
     Ok(match request {
         WorkspaceRequest::Manifest => {
-            let manifest = manifest::updated(workspace.manifest().await?, &facts.seen_now().await);
+            let manifest = manifest::updated(workspace.manifest().await?, &facts.seen_now(spawn).await);
             WorkspaceAnswer::Manifest { manifest: Box::new(manifest), path: fs.location(folder)? }
         }
         WorkspaceRequest::Plan => WorkspaceAnswer::Plan(workspace.plan().await?),
