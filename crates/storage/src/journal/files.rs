@@ -22,7 +22,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 ///
 /// A sync inside a file need not sync the file's length, which takes most of the time. The zeros are cut off when the
 /// segment is closed, or read again.
-const FILL_BYTES: u64 = 2 << 20;
+const FILL_BYTES: u64 = 4 << 20;
 /// The length of a piece of these zeros. Some file systems handle what was written at once as one page, and look through
 /// all of it for every record that is written there later.
 const FILL_PIECE: usize = 16 << 10;
@@ -442,6 +442,14 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Fills ahead, and syncs the zeros: the next batch that is synced should not wait for them.
+    fn refill(&mut self) {
+        // If there is no space for zeros, the next batch reports it.
+        if self.needs_zeros() && self.fill_ahead().is_ok() {
+            self.file.sync_data().ok();
+        }
+    }
+
     /// Ends the segment and starts another one.
     fn rotate(&mut self, segment: u64) -> io::Result<()> {
         self.must_be_in_place()?;
@@ -512,10 +520,9 @@ fn run(writer: &Mutex<SegmentWriter>, inbox: &mpsc::Receiver<JournalJob>) {
                 if is_synced {
                     writer.note_end();
                 }
-                // If there is no space for zeros, the next batch reports it.
-                writer.fill_ahead().ok();
+                writer.refill();
             }
-            JournalJob::FillAhead => drop(writer.fill_ahead().ok()),
+            JournalJob::FillAhead => writer.refill(),
             JournalJob::Remove { segment } => writer.remove(segment),
         }
     }
