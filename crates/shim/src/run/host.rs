@@ -107,9 +107,11 @@ impl HostConnection {
         Ok(())
     }
 
-    /// Waits until the connection is readable or, if something is to be sent, writable.
-    pub(super) async fn ready(&self) -> io::Result<()> {
-        let interest = if self.out.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+    /// Waits until the connection is readable or, if something is to be sent, writable. Lines before `next` that are not
+    /// buffered yet are to be sent, too: a fast host may have taken the whole buffer at once.
+    pub(super) async fn ready(&self, next: u64) -> io::Result<()> {
+        let is_done = self.out.is_empty() && self.position.number >= next;
+        let interest = if is_done { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
         self.stream.ready(interest).await.map(drop)
     }
 
@@ -164,5 +166,27 @@ impl HostConnection {
         };
         self.say(&FromShim::ConnectionClosed(ConnectionClosed { code, message: error.to_string(), waiting }));
         tokio::spawn(async move { tokio::time::timeout(GREETING, self.stream.write_all(&self.out)).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_host_that_took_everything_at_once_gets_the_rest_without_asking() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), 1 << 20);
+        let (stream, _host) = UnixStream::pair().unwrap();
+        let pending =
+            PendingHost { stream, frames: FrameBuffer::new(SMALL_BYTES), hello: Hello { version: 1, from: 1 } };
+        let connection = HostConnection::new(pending, SMALL_BYTES, spool.position(1).unwrap(), 0);
+        // The first wait registers the socket, which is writable from then on.
+        connection.stream.writable().await.unwrap();
+        assert!(connection.ready(spool.next()).now_or_never().is_none(), "there is nothing to send or to read");
+        spool.push(b"a line that is not buffered yet");
+        assert!(connection.ready(spool.next()).now_or_never().is_some());
     }
 }

@@ -141,11 +141,16 @@ impl Shim {
             }
             let (deadline, reads) = (self.deadline(), self.may_read());
             let Self {
-                host_listener, agent: AgentProcess { stdin, stdout, stderr, exit_task, .. }, lines, host, ..
+                host_listener,
+                agent: AgentProcess { stdin, stdout, stderr, exit_task, .. },
+                lines,
+                host,
+                spool,
+                ..
             } = &mut self;
             let event = tokio::select! {
                 event = host_listener.event() => event,
-                () = ready(host.as_ref()) => ShimEvent::HostReady,
+                () = ready(host.as_ref(), spool.next()) => ShimEvent::HostReady,
                 outcome = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => ShimEvent::StdoutRead(outcome),
                 _ = read(stderr, &mut complaints, CHUNK_BYTES) => ShimEvent::StderrRead,
                 () = stdin.write() => ShimEvent::Look,
@@ -390,10 +395,10 @@ async fn pass(deadline: Option<Instant>) {
     }
 }
 
-async fn ready(host: Option<&HostConnection>) {
+async fn ready(host: Option<&HostConnection>, next: u64) {
     match host {
         // An error shows when the connection is used.
-        Some(host) => host.ready().await.unwrap_or_default(),
+        Some(host) => host.ready(next).await.unwrap_or_default(),
         None => std::future::pending().await,
     }
 }
