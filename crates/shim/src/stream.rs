@@ -337,8 +337,7 @@ impl ShimConnection {
                 can_send = self.send().is_ok();
             }
             if ready.is_readable() {
-                frames.make_room();
-                match self.stream.try_read_buf(&mut frames.buffer) {
+                match frames.read_from(&self.stream) {
                     Ok(0) => return Err(ShimError::Broken),
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -17,12 +17,15 @@
 //! host  e {graceMs}                    end the agent and the shim
 //! ```
 
+use std::io;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use grove_work::Exit;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
 
 use crate::ShimError;
 
@@ -36,8 +39,10 @@ pub(crate) const HEAD_BYTES: usize = 5;
 const NUMBER_BYTES: usize = 8;
 /// The largest frame without a line.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
-/// The bytes that are read at once.
+/// The bytes that a shim reads at once.
 const PIECE_BYTES: usize = 32 << 10;
+/// The bytes that a host reads at once. Most lines are short, and they are copied.
+const SOCKET_PIECE: usize = 8 << 10;
 /// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -255,6 +260,26 @@ impl FrameBuffer {
     /// Makes room for the next piece.
     pub(crate) fn make_room(&mut self) {
         self.buffer.reserve(PIECE_BYTES);
+    }
+
+    /// Reads what has arrived on a connection. Returns its length; 0 is the end.
+    ///
+    /// A read that does not fill its piece has taken everything, so tokio is told to wait for more before the next one.
+    /// Without that, every other read would find nothing.
+    pub(crate) fn read_from(&mut self, stream: &UnixStream) -> io::Result<usize> {
+        let mut piece = [0; SOCKET_PIECE];
+        let mut length = 0;
+        let read = stream.try_io(Interest::READABLE, || {
+            length = rustix::io::read(stream, &mut piece)?;
+            let took_everything = length > 0 && length < piece.len();
+            if took_everything { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match read {
+            Err(error) if length == 0 || error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        self.buffer.extend_from_slice(&piece[..length]);
+        Ok(length)
     }
 
     /// The next complete frame: its kind and its body.
