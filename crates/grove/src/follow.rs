@@ -264,8 +264,12 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         {
             self.asking = None;
             self.screen.mark(PROMPT)?;
-            let is_over = self.chat_client.read_view(|view| view.active.is_none());
-            match (&self.cancelling, is_over) {
+            // A turn that was completed has had its answer.
+            let is_broken_off = self.chat_client.read_view(|view| {
+                let end = view.turns.last().and_then(|turn| turn.end.as_ref());
+                view.active.is_none() && !matches!(end, Some(TurnResult::Complete))
+            });
+            match (&self.cancelling, is_broken_off) {
                 // The user interrupted it.
                 (Some(_), _) => self.screen.end_line()?,
                 (None, true) => self.screen.line(dim("  (no longer needed: the turn has ended)"))?,
