@@ -28,9 +28,10 @@
 //! nothing about a session: events come from the host, and `grove-core` applies them. Recovery returns the events that
 //! reconnecting clients may need as data ([`RecoveredReplay`]); the host keeps and encodes them.
 //!
-//! [`SegmentFiles`] open their files themselves and write them on a thread of their own. Reading a log for a tree
-//! ([`chat_log::LogSnapshot::with`]) runs on tokio's blocking threads. A log's lock is held across awaits while the log
-//! is read or written, and so is the register's lock while it is written; no other lock is.
+//! [`SegmentFiles`] open their files themselves. A thread of their own writes them, but for small batches that need not
+//! be synced. Reading a log for a tree ([`chat_log::LogSnapshot::with`]) runs on tokio's blocking threads. A log's lock
+//! is held across awaits while the log is read or written, and so is the register's lock while it is written; no other
+//! lock is.
 //!
 //! # Example
 //!
