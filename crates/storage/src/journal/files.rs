@@ -244,7 +244,8 @@ impl SegmentFiles {
         let needs_zeros = writer.needs_zeros();
         drop(writer);
         if needs_zeros {
-            self.send(JournalJob::FillAhead)?;
+            // The batch is written, whatever becomes of the zeros.
+            self.send(JournalJob::FillAhead).ok();
         }
         Ok(true)
     }
