@@ -25,21 +25,21 @@ pub(crate) fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, ReadError>
 
 /// A value that is not of the type, and the place in it.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{reason}", Place(place))]
+#[error("{}{reason}", ValuePath(place))]
 pub(crate) struct ReadError {
     reason: String,
     /// The innermost step first.
-    place: Vec<PlaceStep>,
+    place: Vec<PathStep>,
 }
 
 #[derive(Debug)]
-enum PlaceStep {
+enum PathStep {
     Member(String),
     Item(usize),
 }
 
 impl ReadError {
-    fn within(mut self, step: PlaceStep) -> Self {
+    fn within(mut self, step: PathStep) -> Self {
         self.place.push(step);
         self
     }
@@ -67,16 +67,16 @@ fn in_json<'a>(found: &'a Unexpected<'_>) -> &'a dyn fmt::Display {
     }
 }
 
-/// A place as text, with the separator that follows it: `parts[0].text: `. At the top there is none.
-struct Place<'a>(&'a [PlaceStep]);
+/// The path to a place in a value as text, with the separator that follows it: `parts[0].text: `. At the top there is none.
+struct ValuePath<'a>(&'a [PathStep]);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (depth, step) in self.0.iter().rev().enumerate() {
             match step {
-                PlaceStep::Member(name) if depth > 0 => write!(f, ".{name}")?,
-                PlaceStep::Member(name) => f.write_str(name)?,
-                PlaceStep::Item(index) => write!(f, "[{index}]")?,
+                PathStep::Member(name) if depth > 0 => write!(f, ".{name}")?,
+                PathStep::Member(name) => f.write_str(name)?,
+                PathStep::Item(index) => write!(f, "[{index}]")?,
             }
         }
         if self.0.is_empty() { Ok(()) } else { f.write_str(": ") }
@@ -190,7 +190,7 @@ impl<'de> SeqAccess<'de> for ItemReader<'de> {
         let Some(item) = self.items.get(self.next) else { return Ok(None) };
         let index = self.next;
         self.next += 1;
-        seed.deserialize(ValueReader(item)).map(Some).map_err(|error| error.within(PlaceStep::Item(index)))
+        seed.deserialize(ValueReader(item)).map(Some).map_err(|error| error.within(PathStep::Item(index)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -217,7 +217,7 @@ impl<'de> MapAccess<'de> for MemberReader<'de> {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
         let (name, value) = self.current.take().ok_or_else(|| ReadError::custom("a value without a name"))?;
-        seed.deserialize(ValueReader(value)).map_err(|error| error.within(PlaceStep::Member(name.to_owned())))
+        seed.deserialize(ValueReader(value)).map_err(|error| error.within(PathStep::Member(name.to_owned())))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -275,7 +275,7 @@ impl<'de> VariantReader<'de> {
     fn content<T>(self, read: impl FnOnce(ValueReader<'de>) -> Result<T, ReadError>) -> Result<T, ReadError> {
         let content =
             self.content.ok_or_else(|| ReadError::invalid_type(Unexpected::UnitVariant, &"a variant's content"))?;
-        read(ValueReader(content)).map_err(|error| error.within(PlaceStep::Member(self.name.to_owned())))
+        read(ValueReader(content)).map_err(|error| error.within(PathStep::Member(self.name.to_owned())))
     }
 }
 
