@@ -19,6 +19,7 @@ use grove_storage::{ClientStorageRow, ForkRecord};
 use grove_storage::{info, paths};
 use grove_tree::{LogError, store as logs};
 use grove_work::MAX_PATH_BYTES;
+use tokio::sync::oneshot;
 
 use crate::branch::SessionRequestError;
 use crate::host::{CreateError, Host, IdGenerationError};
@@ -168,6 +169,25 @@ impl Host {
             }
         }
         Ok(())
+    }
+
+    /// Waits until a storage client has all of a session, for the grace period of a stopping host at most.
+    ///
+    /// Clients that leave a session serve its files no longer.
+    pub async fn flush_client_stored(&self, id: &SessionId) {
+        let Some(handle) = self.open_session(id) else { return };
+        let (done, saved) = oneshot::channel();
+        let flush = async {
+            // A session that ends at this moment saves itself.
+            handle.inbox.send(ToSession::Flush(done)).await.ok();
+            saved.await.ok();
+        };
+        tokio::select! {
+            () = flush => {}
+            () = self.0.env.clock.sleep(self.0.config.limits.stop_grace) => {
+                tracing::warn!(session = %id, "a storage client does not have all of a session that its client leaves");
+            }
+        }
     }
 
     /// Closes the sessions of a storage client that is gone for good. They return when a client resumes them.

@@ -59,6 +59,9 @@ test("a program that brings its storage finds its sessions there the next time",
     const session = await client.createSession({ model: "scripted", ...bring });
     await session.sendAndWait({ prompt: script([{ say: "kept elsewhere" }]) });
     await client.stop();
+    // The SDK serves the session's files until `session.detach` is answered.
+    const log = await readFile(join(at, "data", "host.log"), "utf8");
+    assert.doesNotMatch(log, /cannot be saved|ends before its storage client has all of it/);
     const again = await spawned(t, at, connection, { sessionFs: storage });
     const resumed = await again.resumeSession(session.sessionId, bring);
     assert.ok((await resumed.getEvents()).some((event) => event.data.content === "kept elsewhere"));

@@ -111,6 +111,24 @@ impl SessionTask {
         Ok(())
     }
 
+    /// Says whether everything is saved that can be: the folder is not written while a turn runs.
+    fn is_saved(&self) -> bool {
+        let is_folder_saved = !self.persistence.is_folder_due() || !self.active_turns().is_empty();
+        is_folder_saved && self.persistence.holds_nothing() && self.publisher.is_idle()
+    }
+
+    /// Answers the callers that wait until the session is saved.
+    ///
+    /// A storage client that refuses a save may do so for long, so nobody waits for that.
+    pub(super) fn answer_flushes(&mut self) {
+        if !self.flushes.is_empty() && (self.is_saved() || self.tip.details.unsaved.is_some()) {
+            for done in self.flushes.drain(..) {
+                // The caller may have stopped waiting.
+                done.send(()).ok();
+            }
+        }
+    }
+
     /// Reports to a stopping host that the session has stopped.
     ///
     /// That is when nothing runs that would end with the host, and the folder is written; after the grace period in any
@@ -119,10 +137,7 @@ impl SessionTask {
         let active = self.active_turns();
         let idle = active.is_empty();
         let only_outliving = active.iter().all(|(chat, turn)| self.outlives_host(chat, turn));
-        // The folder is not written while a turn runs.
-        let is_saved = (!self.persistence.is_folder_due() || !idle) && self.persistence.holds_nothing();
-        let is_abandoned = self.persistence.is_abandoned(&self.tip, &self.session_context);
-        let at_rest = (is_saved && self.publisher.is_idle()) || is_abandoned;
+        let at_rest = self.is_saved() || self.persistence.is_abandoned(&self.tip, &self.session_context);
         if let Some(stopping) = &mut self.stopping
             && only_outliving
             && (at_rest || stopping.grace.is_none())

@@ -66,6 +66,8 @@ pub(crate) enum ToSession {
     HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
     /// The session's storage client has disconnected or returned.
     StorageClient(StorageClientPresence),
+    /// Resolves when the session is saved, or when it cannot be saved at the moment.
+    Flush(oneshot::Sender<()>),
     /// Ends the task, if it is idle and not in use. The session stays.
     Evict,
     /// Ends the session; resolves when it is gone.

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use grove_agents::Agent;
 use grove_core::*;
 use grove_fs::SessionFs;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::agents::{AgentsEvent, ChatAgents};
 use self::end::StopState;
@@ -108,6 +108,7 @@ pub(crate) fn start(
         workspace: WorkspaceFolder::new(spills),
         publisher,
         persistence,
+        flushes: Vec::new(),
         stopping: None,
         session_context,
         tip,
@@ -160,6 +161,8 @@ struct SessionTask {
     publisher: Publisher,
     /// Keeps the session: in the journal and its folder, or at a storage client.
     persistence: Box<dyn Persistence>,
+    /// The callers that wait until the session is saved.
+    flushes: Vec<oneshot::Sender<()>>,
     stopping: Option<StopState>,
 }
 
@@ -212,6 +215,7 @@ impl SessionTask {
             if self.persistence.is_folder_due() && at_rest && !matches!(flow, Ok(Flow::End)) {
                 self.save_folder().await;
             }
+            self.answer_flushes();
             self.stop_when_idle();
             match flow {
                 Ok(Flow::On) => {}
@@ -267,6 +271,7 @@ impl SessionTask {
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::AgentOpened(chat, opened) => self.agent_opened(chat, opened).await?,
             ToSession::StorageClient(presence) => self.storage_client_is(presence).await?,
+            ToSession::Flush(done) => self.flushes.push(done),
             ToSession::Evict => return Ok(self.rest().await),
             ToSession::Dispose(done) => {
                 self.dispose().await?;

@@ -134,6 +134,10 @@ impl CopilotPeer {
         }
         if let Ok(session) = self.find(&params.session_id).await {
             self.leave(&session.uri).await;
+            if self.endpoint().has_storage_client() {
+                // The SDK serves the session's files until it has this answer.
+                self.host().flush_client_stored(&id).await;
+            }
         }
         Ok(Success::YES)
     }

@@ -72,6 +72,11 @@ impl CopilotEndpoint {
         }
     }
 
+    /// Says whether a client stores the sessions of this endpoint.
+    pub(super) fn has_storage_client(&self) -> bool {
+        self.state().storage_client.is_some()
+    }
+
     /// Closes the endpoint. Unsaved changes can only be written by its storage client.
     pub(crate) fn close(&self) {
         let endpoint = self.clone();
