@@ -5,6 +5,7 @@
 
 use std::env::VarError;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 
 use anyhow::{Context, Result, bail};
 use grove_host::SystemRandom;
@@ -51,7 +52,7 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     if args.stdio {
         let carrier = CopilotRelay { host, program, secret: None };
         let stream = carrier.open(Transport::Pipes).await?;
-        return Ok(exchange(stream, tokio::io::stdin(), tokio::io::stdout()).await?);
+        return Ok(exchange(stream, tokio::io::stdin(), unbuffered_stdout()?).await?);
     }
     let secret = secret(settings)?;
     let carrier = CopilotRelay { host, program, secret: Some(secret) };
@@ -68,6 +69,15 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
         served = serving => Ok(served?),
         () = gone => Err(anyhow::anyhow!("the host has ended: start the program again").into()),
     }
+}
+
+/// Stdout, without the line buffer of the standard library.
+///
+/// The head of a frame ends with a line break: the buffer would write it alone, and the SDK would wait for the rest of a
+/// frame whose program was ended in between.
+fn unbuffered_stdout() -> Result<tokio::fs::File> {
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned().context("cannot open stdout")?;
+    Ok(tokio::fs::File::from_std(stdout.into()))
 }
 
 /// The secret that clients of the port must send.

@@ -67,6 +67,19 @@ test("a program that brings its storage finds its sessions there the next time",
     assert.ok((await resumed.getEvents()).some((event) => event.data.content === "kept elsewhere"));
 });
 
+test("every frame is written in one piece, so that no program is ended between its head and its body", async (t) => {
+    const at = await home(t);
+    const program = spawn(GROVE, ["copilot", "--headless", "--stdio"], { env: surroundings(at), stdio: ["pipe", "pipe", "ignore"] });
+    finally_(t, () => program.kill());
+    for (let id = 0; id < 20; id++) {
+        const body = JSON.stringify({ jsonrpc: "2.0", id, method: "ping", params: {} });
+        program.stdin.write(`Content-Length: ${body.length}\r\n\r\n${body}`);
+        const [piece] = await once(program.stdout, "data");
+        const [, length, answer] = /^Content-Length: (\d+)\r\n\r\n(.*)$/.exec(piece.toString());
+        assert.equal(answer.length, Number(length));
+    }
+});
+
 test("temporary files go with the host, unless COPILOT_KEEP_TEMP_FILES keeps them", async (t) => {
     for (const [keep, left] of [
         ["false", 0],
