@@ -88,8 +88,9 @@ impl World {
                 assert_eq!(ran.code, Some(0), "grove rename {title:?}: {ran:?}");
             }
             Rename::Action => {
-                self.client.dispatch(&uri, json!({"type": "session/titleChanged", "title": title})).await;
-                self.client.barrier().await;
+                let action = json!({"type": "session/titleChanged", "title": title});
+                let client_seq = self.client.dispatch(&uri, action).await;
+                self.client.answer_to(client_seq).await;
             }
             Rename::Request | Rename::CommandLine => {
                 self.ask("x-grove/rename", session, json!({"title": title})).await.unwrap();
