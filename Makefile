@@ -36,7 +36,6 @@ test: setup-test ## Everything that must hold: format, language, lints, licences
 	@$(STEP) page     $(MAKE) --no-print-directory $(PAGE)
 	@$(STEP) check    npm --prefix web run --silent check
 	@$(STEP) unit     npm --prefix web test --silent
-	@$(STEP) types    ./tools/types check
 	@$(STEP) clippy   $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@$(STEP) tests    $(CARGO) test --workspace --all-targets --locked
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
@@ -59,7 +58,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 
 types: ## Write the page's types again from the host's
-	./tools/types write
+	GROVE_TYPES_WRITE=1 $(CARGO) test -p grove-wire --test it --locked the_types_of_the_page
 
 fmt: ## Format the code
 	$(CARGO) fmt --all

@@ -30,4 +30,5 @@ mod json;
 mod random;
 mod reducers;
 mod shapes;
+mod typescript;
 mod v1_properties;

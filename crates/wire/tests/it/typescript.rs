@@ -1,20 +1,24 @@
-//! Prints the types of the Agent Host Protocol as TypeScript declarations.
-//!
-//! They are generated from the schema that the host's frames are checked against, so that a page's types match the
-//! frames exactly.
-#![allow(clippy::expect_used, reason = "a printer that cannot print may stop")]
+//! The page's types are generated from the schema that the host's frames are checked against, so that they match the
+//! frames exactly. `make types` writes them.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::path::Path;
 
 use grove_wire::ahp::schema;
 use serde_json::{Map, Value};
 
-fn main() -> std::io::Result<()> {
+#[test]
+fn the_types_of_the_page_are_those_of_the_host() {
     let mut document = schema::open();
     // Sorted by name, whichever map serde_json was built with.
     document.sort_all_objects();
-    std::io::stdout().write_all(declarations(&document).as_bytes())
+    let generated = declarations(&document);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire/types.ts");
+    if std::env::var_os("GROVE_TYPES_WRITE").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    // Not compared by assert_eq, which would print both files.
+    assert!(std::fs::read_to_string(&path).unwrap() == generated, "{} is outdated: run `make types`", path.display());
 }
 
 /// One declaration for each definition.
