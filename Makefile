@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist check test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist check test model-test setup setup-test web types fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,12 @@ check: ## For daily work: format, language, lints, and unit tests of the crates 
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) language ./tools/language
 	@$(STEP) clippy   $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@$(STEP) tests    ./tools/test-changed $(BASE)
+	@$(STEP) tests    ./tools/test-crates changed $(BASE)
 
+# Clippy lints the crates while their tests are compiled, so that they are compiled once. `cargo clippy` sets the same variables.
+test: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
+test: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
+test: export CARGO_INCREMENTAL = 0
 test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) licences ./tools/licences
@@ -36,12 +40,12 @@ test: setup-test ## Everything that must hold: format, language, lints, licences
 	@$(STEP) page     $(MAKE) --no-print-directory $(PAGE)
 	@$(STEP) check    npm --prefix web run --silent check
 	@$(STEP) unit     npm --prefix web test --silent
-	@$(STEP) clippy   $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@$(STEP) tests    $(CARGO) test --workspace --all-targets --locked
+	@$(STEP) compile  $(CARGO) test --workspace --all-targets --locked --no-run
+	@$(STEP) tests    ./tools/test-crates all
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
-	@$(STEP) docs     env RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
-	@$(STEP) sdk      $(MAKE) --no-print-directory test-sdk
+	@$(STEP) sdk      $(MAKE) --no-print-directory test-built-sdk
 	@$(STEP) browser  env GROVE_BIN="$(BUILT)/debug/grove" npm --prefix web run --silent e2e
+	@$(STEP) docs     env -u RUSTC_WORKSPACE_WRAPPER RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 setup: ## Install what building needs and the machine lacks
 	@./tools/setup build
@@ -71,8 +75,11 @@ TIME ?= 3600
 model-test: ## Try random operations on a real host against a simple model, for TIME seconds [3600]
 	GROVE_MODEL_SECONDS=$(TIME) $(CARGO) test -p grove --test model --locked -- --nocapture
 
-test-sdk: $(SDK)/node_modules/.package-lock.json ## Run the GitHub Copilot SDK, unmodified, with Grove as its server (needs node and npm)
+test-sdk: ## Run the GitHub Copilot SDK, unmodified, with Grove as its server (needs node and npm)
 	$(CARGO) build -p grove
+	$(MAKE) --no-print-directory test-built-sdk
+
+test-built-sdk: $(SDK)/node_modules/.package-lock.json
 	GROVE_BIN="$(BUILT)/debug/grove" timeout --kill-after=5 600 npm --prefix $(SDK) test --silent
 
 # The SDK's own CLI is no part of it, and nothing of the SDK is compiled.

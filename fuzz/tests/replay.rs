@@ -1,4 +1,4 @@
-//! Every body over its corpus, then over random mutations of it for `FUZZ_SECONDS` (2 by default).
+//! Every body over its corpus, then over random mutations of it for `FUZZ_SECONDS` (1 by default).
 //!
 //! A failure prints the input and the seed; `FUZZ_SEED=<seed>` runs it again. Add the input to the corpus.
 
@@ -105,7 +105,7 @@ fn replay(body: &Body) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let seed = setting("FUZZ_SEED").unwrap_or(now.as_micros() as u64);
     let mut dice = Dice(seed);
-    let end = Instant::now() + Duration::from_secs(setting("FUZZ_SECONDS").unwrap_or(2));
+    let end = Instant::now() + Duration::from_secs(setting("FUZZ_SECONDS").unwrap_or(1));
     while Instant::now() < end {
         let input = mutated(&given, &mut dice);
         let run = body.run;
