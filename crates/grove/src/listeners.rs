@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use grove_client::Fingerprint;
-use grove_host::{Host, Token};
-use grove_server::{AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage};
+use grove_host::Token;
+use grove_server::{AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket};
 use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;
@@ -98,14 +98,9 @@ impl HostListeners {
     }
 
     /// Serves clients on all listeners.
-    pub(crate) fn serve(self, host: Host, token: &Token, page: WebPage) -> Result<HostServer> {
+    pub(crate) fn serve(self, serving: &HostServer, token: &Token) -> Result<()> {
         let local = self.find()?.local;
-        let serving = grove_server::serve_with_page(
-            host,
-            AccessPolicy::loopback(token.clone(), local),
-            page,
-            Box::new(self.local),
-        );
+        serving.listen(AccessPolicy::loopback(token.clone(), local), Box::new(self.local));
         match self.remote {
             Some((listener, Some(certificate))) => {
                 let access = AccessPolicy::remote(token.clone(), TransportSecurity::Tls);
@@ -120,7 +115,7 @@ impl HostListeners {
         if let Some((socket, _)) = self.socket {
             serving.listen(AccessPolicy::owner(), Box::new(socket));
         }
-        Ok(serving)
+        Ok(())
     }
 }
 

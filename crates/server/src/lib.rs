@@ -2,8 +2,8 @@
 //!
 //! # Contents
 //!
-//! - [`serve`], [`HostServer`]: HTTP and WebSocket on one port, and access control (`http`). A [`Listener`] is an
-//!   argument: a port, [`UnixSocket`], [`TlsListener`], or pipes in tests.
+//! - [`HostServer`]: HTTP and WebSocket on one port, and access control (`http`); [`serve`] is the short way to one
+//!   listener. A [`Listener`] is an argument: a port, [`UnixSocket`], [`TlsListener`], or pipes in tests.
 //! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
 //!   only itself. At most 64 answers and 64 MiB of them are pending; a client that reads nothing for 30 s is dropped.
 //!   [`InProcessHost`] connects clients in the host's own process. [`FrameLog`] records every frame.
@@ -42,9 +42,9 @@ mod dialect;
 mod http;
 mod listener;
 
-pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage, set_frame_log};
+pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use http::{
     AccessPolicy, Asset, Caching, Certificate, CertificateFileError, HostServer, TlsListener, TransportSecurity,
-    UnixSocket, WebPage, sdk, serve, serve_with_page,
+    UnixSocket, WebPage, sdk, serve,
 };
 pub use listener::{Listener, Stream};

@@ -72,7 +72,9 @@ async fn behind_tls(made: &TestCertificate) -> (HostServer, u16) {
         Asset { content: "the page".into(), content_type: "text/html", tag: "1".into(), caching: Caching::Revalidated };
     let page = WebPage::new([("index.html".into(), index)]);
     let listener = Box::new(TlsListener::new(listener, &made.read()));
-    (grove_server::serve_with_page(host().await, remote(), page, listener), port)
+    let serving = HostServer::new(host().await).with_page(page);
+    serving.listen(remote(), listener);
+    (serving, port)
 }
 
 fn endpoint(address: &str, access: Credentials) -> Endpoint {

@@ -10,8 +10,8 @@ use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits, Token};
-use grove_server::copilot::{self, EndpointConfig, QuickAckListener};
-use grove_server::{FrameLog, HostServer, InProcessHost, set_frame_log};
+use grove_server::copilot::{EndpointConfig, QuickAckListener};
+use grove_server::{FrameLog, HostServer, InProcessHost};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
 use grove_storage::{ClientStorageRegister, FileJournal, recover};
 use grove_work::Roots;
@@ -64,10 +64,11 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
-    set_session_sources(&host, &folder, settings);
-    let serving = listeners.serve(host.clone(), &token, page())?;
+    let serving = server(&host, frame_log.as_ref());
+    set_session_sources(&host, frame_log.as_ref(), &folder, settings);
+    listeners.serve(&serving, &token)?;
     let copilot = match settings.copilot_listen.value {
-        Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
+        Some(address) => Some(serve_sdks(&serving, address, token.reveal()).await?),
         None => None,
     };
 
@@ -153,20 +154,30 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
     backends.sweep(&running_chats(&recovered.state)).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
-    if let Some(log) = &frame_log {
-        set_frame_log(&host, log.clone());
-    }
     backends.attend(&host);
     host.set_storage_check(folder.check());
     Ok(StartedHost { host, backends, frame_log, token })
 }
 
+/// A server with the page, which records its frames if that is wanted.
+fn server(host: &Host, frame_log: Option<&FrameLog>) -> HostServer {
+    let serving = HostServer::new(host.clone()).with_page(page());
+    match frame_log {
+        Some(log) => serving.with_frame_log(log.clone()),
+        None => serving,
+    }
+}
+
 /// Gives the host its trusted folders, other tools' sessions, and the hub that lists the sessions of all sources.
-fn set_session_sources(host: &Host, folder: &DataFolder, settings: &Settings) {
+fn set_session_sources(host: &Host, frame_log: Option<&FrameLog>, folder: &DataFolder, settings: &Settings) {
+    let this_host = InProcessHost::new(host);
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let sources = SessionSources {
-        this_host: InProcessHost::new(host),
+        this_host: match frame_log {
+            Some(log) => this_host.with_frame_log(log.clone()),
+            None => this_host,
+        },
         hosts: Arc::new(HostsFile::of(folder.path())),
         history: show_history(host, folder, settings),
         memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),
@@ -294,18 +305,13 @@ fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option
 }
 
 /// Serves Copilot SDKs on an address, and returns the address in use.
-async fn serve_sdks(
-    host: &Host,
-    serving: &HostServer,
-    address: SocketAddr,
-    secret: &str,
-) -> anyhow::Result<SocketAddr> {
+async fn serve_sdks(serving: &HostServer, address: SocketAddr, secret: &str) -> anyhow::Result<SocketAddr> {
     let listener =
         QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let config =
         EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };
-    serving.serve_sdks(copilot::CopilotEndpoint::new(host.clone(), config), Box::new(listener));
+    serving.serve_sdks(config, Box::new(listener));
     Ok(address)
 }
 

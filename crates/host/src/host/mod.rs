@@ -7,7 +7,6 @@ mod creation;
 mod open_sessions;
 mod publication;
 mod services;
-mod shared_data;
 mod status;
 mod stop;
 mod stores;
@@ -31,7 +30,6 @@ pub use status::HostStatus;
 use clients::waited_for;
 use connections::UnattachedConnections;
 use open_sessions::OpenSessions;
-use shared_data::SharedData;
 use status::StorageCheck;
 
 use crate::config::Config;
@@ -97,7 +95,6 @@ pub(crate) struct HostInner {
     last_connection: AtomicU64,
     /// Connections that do not attach to the sequencer.
     unattached: UnattachedConnections,
-    shared_data: SharedData,
     watcher: Mutex<Option<Watcher>>,
     /// The sessions of other tools, if the host has a history.
     history: OnceLock<Arc<dyn History>>,
@@ -160,7 +157,6 @@ impl Host {
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
             unattached: UnattachedConnections::default(),
-            shared_data: SharedData::default(),
             watcher: Mutex::default(),
             history: OnceLock::new(),
             session_hub: OnceLock::new(),

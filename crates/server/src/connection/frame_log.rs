@@ -7,12 +7,12 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use grove_core::Timestamp;
 use grove_frames::{FrameFile, FrameRecord, Redaction, RedactionRules, SecretMark};
+use grove_host::Clock;
 use grove_host::sequencer::ConnectionId;
-use grove_host::{Clock, Host};
 use serde_json::value::RawValue;
 
 /// A file of frames. Clones are the same file.
@@ -51,28 +51,9 @@ impl FrameLog {
         self.0.written().await;
     }
 
-    fn tap(&self, connection: ConnectionId, clock: Arc<dyn Clock>) -> FrameTap {
+    pub(super) fn tap(&self, connection: ConnectionId, clock: Arc<dyn Clock>) -> FrameTap {
         FrameTap { log: self.clone(), connection, clock }
     }
-}
-
-/// The frame log of a host, if it has one.
-#[derive(Default)]
-struct HostFrameLog(OnceLock<FrameLog>);
-
-/// Records the frames of a host's WebSocket and in-process connections that open from now on.
-///
-/// Only the first call has an effect.
-pub fn set_frame_log(host: &Host, log: FrameLog) {
-    if host.shared_data::<HostFrameLog>().0.set(log).is_err() {
-        tracing::warn!("a host has one frame log: the second one is not used");
-    }
-}
-
-/// The way of a connection's frames to the log, if its host has one.
-pub(super) fn tap(host: &Host, connection: ConnectionId) -> Option<FrameTap> {
-    let log = host.shared_data::<HostFrameLog>();
-    log.0.get().map(|log| log.tap(connection, host.env().clock.clone()))
 }
 
 impl FrameTap {

@@ -12,7 +12,7 @@ use grove_host::subscriber::{DisconnectReason, Outgoing, Queue};
 use grove_host::{Host, WeakHost};
 use tokio::sync::mpsc;
 
-use super::frame_log::{self, FrameDirection, FrameTap};
+use super::frame_log::{FrameDirection, FrameLog, FrameTap};
 use super::{MAX_QUEUED_MESSAGES, Texts, handle};
 use crate::dialect::ConnectionPeer;
 
@@ -21,7 +21,10 @@ const UNRECEIVED: usize = 64;
 
 /// Connects clients in the host's own process. It does not keep the host alive.
 #[derive(Clone, Debug)]
-pub struct InProcessHost(WeakHost);
+pub struct InProcessHost {
+    host: WeakHost,
+    frame_log: Option<FrameLog>,
+}
 
 /// A client's connection to the host of its process. Dropping it ends it.
 #[derive(Debug)]
@@ -43,26 +46,36 @@ pub enum InProcessMessage {
 impl InProcessHost {
     /// A handle for clients in the process of this host.
     pub fn new(host: &Host) -> Self {
-        Self(host.downgrade())
+        Self { host: host.downgrade(), frame_log: None }
+    }
+
+    /// Records the frames of the connections that open from now on.
+    pub fn with_frame_log(self, log: FrameLog) -> Self {
+        Self { frame_log: Some(log), ..self }
     }
 
     /// Opens a connection, which a task of the host's own serves.
     pub fn connect(&self) -> Result<InProcessConnection, HostStopped> {
-        let host = self.0.upgrade().ok_or(HostStopped)?;
+        let host = self.host.upgrade().ok_or(HostStopped)?;
         let (to_host, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
         let (output, from_host) = mpsc::channel(UNRECEIVED);
         let spawn = host.env().spawn.clone();
-        spawn.spawn(Box::pin(serve(host, messages, output)));
+        spawn.spawn(Box::pin(serve(host, self.frame_log.clone(), messages, output)));
         Ok(InProcessConnection { to_host, from_host })
     }
 }
 
 /// Serves a connection until either side ends it.
-async fn serve(host: Host, messages: mpsc::Receiver<String>, output: mpsc::Sender<InProcessMessage>) {
+async fn serve(
+    host: Host,
+    frame_log: Option<FrameLog>,
+    messages: mpsc::Receiver<String>,
+    output: mpsc::Sender<InProcessMessage>,
+) {
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(&host.config().limits));
     let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone());
-    let tap = frame_log::tap(&host, id);
+    let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let tap = tap.as_ref();
     let handling = async {
         handle_all(&host, messages, &queue, &mut peer, tap).await;

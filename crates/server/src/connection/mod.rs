@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use grove_host::sequencer::{ConnectionId, ReplySink};
+use grove_host::sequencer::ReplySink;
 use grove_host::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
 use grove_host::{Host, Task};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame};
@@ -28,7 +28,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
-pub use frame_log::{FrameLog, set_frame_log};
+pub use frame_log::FrameLog;
 pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
 
@@ -55,7 +55,13 @@ const CLOSE_GRACE: Duration = Duration::from_secs(5);
 /// Serves one upgraded WebSocket until either side ends it. A `first` message goes out before everything else.
 ///
 /// `read` are bytes that were read from the stream with the request to upgrade.
-pub(crate) async fn serve(host: Host, stream: Box<dyn Stream>, read: Vec<u8>, first: Option<String>) {
+pub(crate) async fn serve(
+    host: Host,
+    frame_log: Option<&FrameLog>,
+    stream: Box<dyn Stream>,
+    read: Vec<u8>,
+    first: Option<String>,
+) {
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(&host.config().limits));
     if let Some(first) = first {
@@ -63,7 +69,8 @@ pub(crate) async fn serve(host: Host, stream: Box<dyn Stream>, read: Vec<u8>, fi
     }
     let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone()));
     let inbox = Inbox::default();
-    let mut connection = Box::pin(Connection::open(&host, id, stream, read, queue.clone())).await;
+    let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
+    let mut connection = Box::pin(Connection::open(&host, tap, stream, read, queue.clone())).await;
     {
         // Both in one task: a slow request does not hold up streamed events.
         let mut handling = pin!(handle_all(&host, &inbox, &queue, &mut peer));
@@ -160,7 +167,7 @@ type StepResult = Result<Option<DisconnectReason>, SocketError>;
 impl Connection {
     async fn open(
         host: &Host,
-        id: ConnectionId,
+        tap: Option<FrameTap>,
         stream: Box<dyn Stream>,
         read: Vec<u8>,
         queue: Arc<Queue>,
@@ -175,7 +182,7 @@ impl Connection {
         let clock = &host.env().clock;
         Box::new(Self {
             socket: WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await,
-            tap: frame_log::tap(host, id),
+            tap,
             silence_alarm: clock.sleep(limits.connection_silence / 3),
             host: host.clone(),
             queue,
@@ -339,7 +346,7 @@ mod tests {
     async fn the_task_of_an_idle_connection_does_not_hold_the_futures_of_requests() {
         let host = Host::in_memory(Env::in_memory(), Config::default(), Vec::new()).await.unwrap();
         let (stream, _client) = tokio::io::duplex(64);
-        let task = serve(host, Box::new(stream), Vec::new(), None);
+        let task = serve(host, None, Box::new(stream), Vec::new(), None);
         assert!(size_of_val(&task) <= MAX_TASK_BYTES, "{} bytes", size_of_val(&task));
     }
 }

@@ -57,7 +57,7 @@ impl CopilotEndpoint {
     /// Serves a connection until it ends, without a secret.
     ///
     /// Its transport has authenticated the client, as pipes between two programs do.
-    pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
+    pub(crate) async fn serve_pipes(&self, stream: impl Stream + 'static) {
         self.serve(stream, None).await;
     }
 

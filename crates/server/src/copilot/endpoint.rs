@@ -20,8 +20,7 @@ pub struct EndpointConfig {
     pub store: StoreName,
     /// The secret that a client must send in `connect`.
     ///
-    /// Without one, the endpoint accepts pipes alone ([`CopilotEndpoint::serve_pipes`]): reaching an address is not
-    /// enough.
+    /// Without one, the endpoint accepts pipes alone (`grove copilot --stdio`): reaching an address is not enough.
     pub secret: Option<String>,
     /// Says whether the temporary files of its sessions are kept.
     pub keeps_temp_files: bool,
@@ -35,11 +34,11 @@ impl fmt::Debug for EndpointConfig {
 
 /// An address or a pair of pipes at which SDKs find a server. Clones are the same endpoint.
 #[derive(Clone)]
-pub struct CopilotEndpoint(Arc<EndpointInner>);
+pub(crate) struct CopilotEndpoint(Arc<EndpointInner>);
 
 struct EndpointInner {
     host: Host,
-    /// The feeds of the host, over all endpoints.
+    /// The feeds of all endpoints.
     feeds: Arc<Feeds>,
     config: EndpointConfig,
     state: Mutex<EndpointState>,
@@ -65,9 +64,8 @@ pub(super) struct EndpointState {
 }
 
 impl CopilotEndpoint {
-    pub fn new(host: Host, config: EndpointConfig) -> Self {
-        let endpoint =
-            Self(Arc::new(EndpointInner { feeds: host.shared_data(), host, config, state: Mutex::default() }));
+    pub(crate) fn new(host: Host, feeds: Arc<Feeds>, config: EndpointConfig) -> Self {
+        let endpoint = Self(Arc::new(EndpointInner { feeds, host, config, state: Mutex::default() }));
         endpoint.announce();
         endpoint
     }
@@ -76,7 +74,7 @@ impl CopilotEndpoint {
         &self.0.host
     }
 
-    pub(super) fn feeds(&self) -> &Feeds {
+    pub(super) fn feeds(&self) -> &Arc<Feeds> {
         &self.0.feeds
     }
 

@@ -22,7 +22,7 @@ const FEED_BUFFER: usize = 4_096;
 
 /// The feeds of the sessions that SDKs have open.
 #[derive(Debug, Default)]
-pub(super) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
+pub(crate) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
 
 /// The event stream of one session.
 pub(super) struct Feed {
@@ -58,7 +58,7 @@ impl Feeds {
 
     /// Subscribes a client to a session.
     pub(super) async fn attach(
-        &self,
+        self: &Arc<Self>,
         host: &Host,
         session: &SessionId,
         connection: ConnectionId,
@@ -66,9 +66,15 @@ impl Feeds {
     ) -> Result<(), HostStopped> {
         if let Some((feed, asides)) = self.add(session, connection, subscriber.clone()) {
             let begun = begin(host, session).await?;
-            host.env().spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
+            host.env().spawn.spawn(Box::pin(run(host.clone(), self.clone(), feed, begun, asides)));
         }
         self.send_pending_requests(host, session, &subscriber).await
+    }
+
+    /// Drops the feed of a session that is gone.
+    fn forget(&self, feed: &Feed) {
+        feed.subscribers().clear();
+        self.all().remove(&feed.session);
     }
 
     /// Adds a subscriber to a session. Returns the feed if it is new and has to be started.
@@ -181,7 +187,13 @@ async fn begin(host: &Host, session: &SessionId) -> Result<FeedStart, HostStoppe
 }
 
 /// Sends events until nobody subscribes or the session is gone.
-async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc::Receiver<EventData>) {
+async fn run(
+    host: Host,
+    feeds: Arc<Feeds>,
+    feed: Arc<Feed>,
+    mut begun: FeedStart,
+    mut asides: mpsc::Receiver<EventData>,
+) {
     loop {
         let (Some(mut projector), mut events) = begun else { break };
         loop {
@@ -205,7 +217,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
                 {
                     feed.ask(request);
                 }
-                Change::Session(_, SessionEvent::Removed) => return forget(&host, &feed),
+                Change::Session(_, SessionEvent::Removed) => return feeds.forget(&feed),
                 _ => {}
             }
             if feed.subscribers().is_empty() {
@@ -219,13 +231,7 @@ async fn run(host: Host, feed: Arc<Feed>, mut begun: FeedStart, mut asides: mpsc
             Err(HostStopped) => return,
         }
     }
-    forget(&host, &feed);
-}
-
-/// Drops the feed of a session that is gone.
-fn forget(host: &Host, feed: &Feed) {
-    feed.subscribers().clear();
-    host.shared_data::<Feeds>().all().remove(&feed.session);
+    feeds.forget(&feed);
 }
 
 fn frame(session: &SessionId, event: Event) -> Option<Arc<str>> {

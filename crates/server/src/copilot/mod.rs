@@ -1,10 +1,10 @@
 //! The server for the GitHub Copilot SDK: programs written for the Copilot CLI's server connect here.
 //!
-//! A [`CopilotEndpoint`] is one server process to the SDK: a listening address, or a pair of pipes opened for one
+//! A `CopilotEndpoint` is one server process to the SDK: a listening address, or a pair of pipes opened for one
 //! program. Its connections (`connection.rs`) speak JSON-RPC in `Content-Length` frames, both ways. The `CopilotPeer`
-//! of a connection carries out its requests (`dispatch.rs` lists the methods) in the host's own terms: a session of the SDK is a session like any other,
-//! with its main chat. Events of a session come from its *feed*: one task for each session that an SDK has open, which
-//! translates events for the SDK once for all subscribers.
+//! of a connection carries out its requests (`dispatch.rs` lists the methods) in the host's own terms: a session of the
+//! SDK is a session like any other, with its main chat. Events of a session come from its *feed*: one task for each
+//! session that an SDK has open, which translates events for the SDK once for all subscribers.
 //!
 //! A client may bring its own storage (`storage.rs`). Everything about that applies to its endpoint alone.
 
@@ -22,5 +22,7 @@ mod storage;
 mod turns;
 mod workspace;
 
-pub use endpoint::{CopilotEndpoint, EndpointConfig};
+pub(crate) use endpoint::CopilotEndpoint;
+pub use endpoint::EndpointConfig;
+pub(crate) use feed::Feeds;
 pub use quick_ack::{QuickAckListener, QuickAckStream};

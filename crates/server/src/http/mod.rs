@@ -41,7 +41,8 @@ use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, ProofRate};
 use ticket::Tickets;
 
-use crate::connection;
+use crate::connection::{self, FrameLog};
+use crate::copilot::Feeds;
 use crate::listener::{Listener, Stream};
 
 /// The time in which a client must send a request's head.
@@ -62,16 +63,21 @@ struct ListenerState {
     proofs: Arc<ProofRate>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
+    feeds: Arc<Feeds>,
+    frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
 
-/// A host that is being served.
+/// Serves a host to clients, on any number of listeners.
 pub struct HostServer {
     host: Host,
     page: Option<Arc<WebPage>>,
     tickets: Arc<Tickets>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
+    /// The event feeds of all SDK endpoints.
+    feeds: Arc<Feeds>,
+    frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
 
@@ -82,6 +88,36 @@ impl std::fmt::Debug for HostServer {
 }
 
 impl HostServer {
+    /// A server without listeners.
+    pub fn new(host: Host) -> Self {
+        let limits = &host.config().limits;
+        let places = ConnectionSlots::new(ConnectionSlotLimits {
+            all: limits.connections,
+            per_token: limits.token_connections,
+            owner: limits.owner_connections,
+        });
+        Self {
+            page: None,
+            tickets: Tickets::new(host.env().clone()),
+            client_activity: Arc::default(),
+            programs: Arc::default(),
+            feeds: Arc::default(),
+            frame_log: None,
+            places,
+            host,
+        }
+    }
+
+    /// Serves a web page to browsers, on listeners from now on.
+    pub fn with_page(self, page: WebPage) -> Self {
+        Self { page: Some(Arc::new(page)), ..self }
+    }
+
+    /// Records the frames of WebSockets, on listeners from now on.
+    pub fn with_frame_log(self, log: FrameLog) -> Self {
+        Self { frame_log: Some(log), ..self }
+    }
+
     /// Accepts connections on another listener, in a task of its own.
     ///
     /// All listeners share the limit of connections, and tickets of one are valid at another. Unauthenticated
@@ -97,6 +133,8 @@ impl HostServer {
             proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
+            feeds: self.feeds.clone(),
+            frame_log: self.frame_log.clone(),
             places: self.places.clone(),
         };
         let (router, places, pending_connections) = (router(server), self.places.clone(), self.pending_connections());
@@ -157,33 +195,11 @@ fn arrived(
     }
 }
 
-/// Accepts connections on `listener`, in a task of its own.
+/// Serves a host on one listener, in a task of its own.
 pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> HostServer {
-    serve_all(host, access, None, listener)
-}
-
-/// Like [`serve`], and serves a web page to browsers.
-pub fn serve_with_page(host: Host, access: AccessPolicy, page: WebPage, listener: Box<dyn Listener>) -> HostServer {
-    serve_all(host, access, Some(Arc::new(page)), listener)
-}
-
-fn serve_all(host: Host, access: AccessPolicy, page: Option<Arc<WebPage>>, listener: Box<dyn Listener>) -> HostServer {
-    let limits = &host.config().limits;
-    let places = ConnectionSlots::new(ConnectionSlotLimits {
-        all: limits.connections,
-        per_token: limits.token_connections,
-        owner: limits.owner_connections,
-    });
-    let serving = HostServer {
-        page,
-        tickets: Tickets::new(host.env().clone()),
-        client_activity: Arc::default(),
-        programs: Arc::default(),
-        places,
-        host,
-    };
-    serving.listen(access, listener);
-    serving
+    let server = HostServer::new(host);
+    server.listen(access, listener);
+    server
 }
 
 async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission: Admission, mut rejected: Rejected) {
@@ -370,13 +386,13 @@ async fn upgrade(
     };
     let accept = derive_accept_key(key.as_bytes());
     let upgraded = hyper::upgrade::on(&mut request);
-    let host = server.host.clone();
+    let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {
                 let (stream, read) = raw_stream(upgraded);
-                connection::serve(host, stream, read, first).await;
+                connection::serve(host, frame_log.as_ref(), stream, read, first).await;
             }
             Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
         }

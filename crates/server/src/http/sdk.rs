@@ -33,7 +33,8 @@ pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 
 impl HostServer {
     /// Serves SDKs at an address of their own, in a task of its own.
-    pub fn serve_sdks(&self, endpoint: CopilotEndpoint, mut listener: Box<dyn Listener>) {
+    pub fn serve_sdks(&self, config: EndpointConfig, mut listener: Box<dyn Listener>) {
+        let endpoint = CopilotEndpoint::new(self.host.clone(), self.feeds.clone(), config);
         let env = self.host.env().clone();
         let (places, client_activity, pending_connections) =
             (self.places.clone(), self.client_activity.clone(), self.pending_connections());
@@ -92,7 +93,7 @@ fn opened(
     }
     let store = StoreName::from(format!("copilot-{program}"));
     let config = EndpointConfig { store, secret, keeps_temp_files };
-    let endpoint = CopilotEndpoint::new(server.host.clone(), config);
+    let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), config);
     let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
         endpoint,

@@ -15,7 +15,7 @@ use grove_fs::rpc::StorageCapabilities;
 use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
 use grove_host::{Compaction, Config, Env, Host, Random};
 use grove_server::HostServer;
-use grove_server::copilot::{CopilotEndpoint, EndpointConfig};
+use grove_server::copilot::EndpointConfig;
 use grove_storage::{ClientStorageRegister, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::host::{Dialer, PausedClock, Tasks, pipes};
 use tokio::io::DuplexStream;
@@ -196,7 +196,7 @@ impl RunningHost {
         let (sdk_dialer, pipes) = pipes();
         let config =
             EndpointConfig { store: "copilot".into(), secret: Some(SECRET.to_owned()), keeps_temp_files: false };
-        serving.serve_sdks(CopilotEndpoint::new(host.clone(), config), Box::new(pipes));
+        serving.serve_sdks(config, Box::new(pipes));
         Self { host, tasks, serving, dialer, sdk_dialer }
     }
 

@@ -7,7 +7,7 @@ use crate::passes::SilentAgent;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::{Config, Env, Host, Limits};
-use grove_server::copilot::{CopilotEndpoint, EndpointConfig};
+use grove_server::copilot::EndpointConfig;
 use grove_server::{HostServer, sdk};
 use grove_testkit::host::{ADDRESS, Dialer, TOKEN, pipes};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl SdkHost {
         let (sdks, pipes) = pipes();
         let secret = secret.map(str::to_owned);
         let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false };
-        serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(pipes));
+        serving.serve_sdks(config, Box::new(pipes));
         Self { _serving: serving, http, sdks }
     }
 

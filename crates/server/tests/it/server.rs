@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::{Config, Env, Folders, Host, Limits, Token};
-use grove_server::copilot::{CopilotEndpoint, EndpointConfig};
-use grove_server::{AccessPolicy, Asset, Caching, FrameLog, HostServer, WebPage, set_frame_log};
+use grove_server::copilot::EndpointConfig;
+use grove_server::{AccessPolicy, Asset, Caching, FrameLog, HostServer, WebPage};
 use grove_testkit::Client;
 use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, pipes};
 use grove_work::{Roots, file_uri};
@@ -40,17 +40,14 @@ async fn host(config: Config) -> Host {
 
 impl Served {
     pub(crate) async fn start(config: Config, page: Option<WebPage>) -> Self {
-        Self::serve(host(config).await, page)
+        let serving = HostServer::new(host(config).await);
+        Self::serve(if let Some(page) = page { serving.with_page(page) } else { serving })
     }
 
-    fn serve(host: Host, page: Option<WebPage>) -> Self {
+    fn serve(serving: HostServer) -> Self {
         let (dialer, pipes) = pipes();
         let access = AccessPolicy::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
-        let listener = Box::new(pipes);
-        let serving = match page {
-            Some(page) => grove_server::serve_with_page(host, access, page, listener),
-            None => grove_server::serve(host, access, listener),
-        };
+        serving.listen(access, Box::new(pipes));
         Self { serving, dialer }
     }
 
@@ -230,8 +227,7 @@ async fn frames_of_both_directions_are_logged_in_their_order() {
     let path = folder.path().join("frames.jsonl");
     let log = FrameLog::append_to(&path).unwrap();
     let host = host(Config::default()).await;
-    set_frame_log(&host, log.clone());
-    let host = Served::serve(host, None);
+    let host = Served::serve(HostServer::new(host).with_frame_log(log.clone()));
     let mut client = host.client("a").await;
     client.ready_session("scripted:/s").await;
     client.run_script("scripted:/s", "t", json!([{"say": "hello", "chunks": 5}])).await;
@@ -296,7 +292,7 @@ async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let (_main, serving) = grove_testkit::host::serve(&host);
     let (dialer, pipes) = pipes();
     let config = EndpointConfig { store: "copilot".into(), secret: Some(TOKEN.to_owned()), keeps_temp_files: false };
-    serving.serve_sdks(CopilotEndpoint::new(host, config), Box::new(pipes));
+    serving.serve_sdks(config, Box::new(pipes));
     let open = || dialer.dial(PIPE_BYTES).unwrap();
     let mut known = open();
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "connect", "params": {"token": TOKEN}}).to_string();
