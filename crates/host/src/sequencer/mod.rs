@@ -50,7 +50,11 @@ use state::{RememberedClient, SharedState};
 const INBOX: usize = 1_024;
 /// The messages that are written to the journal together.
 const BATCH: usize = 256;
-/// The times that other tasks may run before the next batch is taken, if more than one message is to be expected.
+/// The time for which streamed text of several sessions is gathered.
+const GATHERING: Duration = Duration::from_millis(1);
+/// A batch with this many publications is large enough, so the next one is not delayed.
+const MANY_PUBLICATIONS: usize = 64;
+/// The times that other tasks may run after a sync, before the next batch is taken.
 const YIELDS: usize = 2;
 /// The delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
@@ -183,14 +187,18 @@ impl Sequencer {
             if received == 0 {
                 break;
             }
-            let count = batch.len();
-            let synced = self.step(&mut batch).await;
-            // Tasks that were just answered may send more: they run first, so that one write serves them all. For the
-            // stream of a single session it would be in vain.
-            if count > 1 || synced == SyncMode::Now {
-                for _ in 0..YIELDS {
-                    tokio::task::yield_now().await;
+            let publications = batch.iter().filter(|message| matches!(message, ToSequencer::Publish(_))).count();
+            match self.step(&mut batch).await {
+                // Tasks that were just answered may send more: they run first, so that one sync serves them all.
+                SyncMode::Now => {
+                    for _ in 0..YIELDS {
+                        tokio::task::yield_now().await;
+                    }
                 }
+                // Several sessions stream: more text arrives at once, and one write and one wake-up of each subscriber
+                // serve all of it.
+                SyncMode::Later if (2..MANY_PUBLICATIONS).contains(&publications) => self.clock.sleep(GATHERING).await,
+                SyncMode::Later => {}
             }
         }
     }
