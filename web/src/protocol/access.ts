@@ -6,6 +6,7 @@
  * WebSocket before it uses it. Only the host of that token can create them, and only for the address of this page.
  */
 
+import { decoded } from '../text/format';
 import { fromHex, hmacSha256, toHex } from './hmac';
 import type { Socket, SocketListener } from './jsonrpc';
 import { randomHex } from './random';
@@ -52,7 +53,7 @@ export function takeKey(): Promise<PageKey> | undefined {
   const found = /^#token=([^&]+)$/.exec(location.hash)?.[1];
   if (found) {
     history.replaceState(null, '', location.pathname + location.search);
-    return keepToken(decodeURIComponent(found));
+    return keepToken(decoded(found) ?? found);
   }
   const token = sessionStorage.getItem(STORED_TOKEN);
   if (token) {

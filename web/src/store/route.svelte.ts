@@ -1,15 +1,16 @@
 /** The address contains the open session, so that going back, reloading and bookmarks work. */
 
+import { decoded } from '../text/format';
 import type { Uri } from '../wire/protocol';
 
 export type Route = { kind: 'list' } | { kind: 'new' } | { kind: 'session'; uri: Uri };
 
 export class Router {
-  route = $state.raw<Route>(read());
+  route = $state.raw<Route>(read(location.hash));
 
   constructor() {
     addEventListener('hashchange', () => {
-      this.route = read();
+      this.route = read(location.hash);
     });
   }
 
@@ -30,9 +31,9 @@ export function write(route: Route): string {
   }
 }
 
-function read(): Route {
-  const hash = location.hash;
+/** The route of an address. One that cannot be read leads to the list. */
+export function read(hash: string): Route {
   if (hash === '#/new') return { kind: 'new' };
-  const uri = /^#\/session\/(.+)$/.exec(hash)?.[1];
-  return uri ? { kind: 'session', uri: decodeURIComponent(uri) } : { kind: 'list' };
+  const uri = decoded(/^#\/session\/(.+)$/.exec(hash)?.[1] ?? '');
+  return uri ? { kind: 'session', uri } : { kind: 'list' };
 }

@@ -73,17 +73,23 @@ export function lastLines(text: string, most: number): string {
   return isCut ? ['…', ...lines.slice(-most)].join('\n') : end;
 }
 
+/** Percent-encoded text, decoded. Text that anybody can write into an address may be encoded wrongly: then it is undefined. */
+export function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The path of a file URI; other URIs are unchanged. */
 export function pathOf(uri: Uri): string {
   if (!uri.startsWith('file://')) return uri;
-  const path = uri.slice('file://'.length);
-  try {
-    const decoded = decodeURIComponent(path) || '/';
-    // A server before the path: a network share.
-    return decoded.startsWith('/') ? decoded : `\\\\${decoded.replaceAll('/', '\\')}`;
-  } catch {
-    return path;
-  }
+  const encoded = uri.slice('file://'.length);
+  const path = decoded(encoded);
+  if (path === undefined) return encoded;
+  // A server before the path: a network share.
+  return path.startsWith('/') || path === '' ? path || '/' : `\\\\${path.replaceAll('/', '\\')}`;
 }
 
 /**
