@@ -7,4 +7,4 @@ mod file;
 mod redaction;
 
 pub use file::{FrameFile, FrameRecord};
-pub use redaction::{Redaction, RedactionRules, SecretMark};
+pub use redaction::{Redaction, RedactionRules, SecretMark, is_secret_name};

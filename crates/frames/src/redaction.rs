@@ -29,6 +29,18 @@ pub struct RedactionRules {
     pub shows_missing: bool,
 }
 
+/// Endings of names whose members hold a secret, as `apiKey`, `access_token` and `X-Auth-Token` do.
+const SECRET_ENDINGS: [&str; 8] =
+    ["token", "apikey", "secret", "password", "passphrase", "authorization", "credential", "credentials"];
+/// A name with such an ending that holds no secret: the number of an operation whose progress is reported.
+const PROGRESS: &str = "progresstoken";
+
+/// Says whether a member of this name holds a secret in any protocol.
+pub fn is_secret_name(name: &str) -> bool {
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    letters != PROGRESS && SECRET_ENDINGS.iter().any(|ending| letters.ends_with(ending))
+}
+
 /// A mark inside a text that a secret follows.
 #[derive(Debug)]
 pub struct SecretMark {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_core::Timestamp;
-use grove_frames::{FrameFile, FrameRecord, Redaction, RedactionRules, SecretMark};
+use grove_frames::{FrameFile, FrameRecord, Redaction, RedactionRules, SecretMark, is_secret_name};
 use grove_host::Clock;
 use grove_host::sequencer::ConnectionId;
 use serde_json::value::RawValue;
@@ -113,8 +113,8 @@ fn iso(at: Timestamp) -> String {
 
 /// The secrets in the messages of clients.
 static RULES: RedactionRules = RedactionRules {
-    is_secret_name: |name| SECRET_NAMES.iter().any(|secret| name.eq_ignore_ascii_case(secret)),
-    environment: None,
+    is_secret_name: |name| is_secret_name(name) || OWN_SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret)),
+    environment: Some("env"),
     marks: &[
         SecretMark { text: "bearer ", min_bytes: 8, is_header: true },
         SecretMark { text: "token=", min_bytes: 16, is_header: false },
@@ -123,8 +123,8 @@ static RULES: RedactionRules = RedactionRules {
     ],
     shows_missing: false,
 };
-/// The names of members whose values are secrets.
-const SECRET_NAMES: [&str; 4] = ["token", "authorization", "ticket", "tkn"];
+/// The names of Grove's own secrets, beside those that every protocol has.
+const OWN_SECRETS: [&str; 2] = ["ticket", "tkn"];
 
 static REDACTION: Redaction = Redaction::new(&RULES);
 
@@ -163,6 +163,14 @@ mod tests {
             (r#"{"a":[{"Token" : "s" , "b":1}]}"#, r#"{"a":[{"Token":"[redacted]","b":1}]}"#),
             (r#"{"tok\u0065n":"s\"}"}"#, r#"{"tok\u0065n":"[redacted]"}"#),
             (r#"{"authorization":{"a":["]"]},"b":2}"#, r#"{"authorization":"[redacted]","b":2}"#),
+            (
+                r#"{"apiKey":"s","password":"s","client_secret":"s"}"#,
+                r#"{"apiKey":"[redacted]","password":"[redacted]","client_secret":"[redacted]"}"#,
+            ),
+            (
+                r#"{"env":[{"name":"A","value":"s"}],"b":{"env":{"A":"s"}}}"#,
+                r#"{"env":[{"name":"A","value":"[redacted]"}],"b":{"env":{"A":"[redacted]"}}}"#,
+            ),
             (r#"{"ticket":[1,{"a":2}]}"#, r#"{"ticket":"[redacted]"}"#),
             (r#"{"tkn":17,"ticket":null}"#, r#"{"tkn":"[redacted]","ticket":"[redacted]"}"#),
             (r#"["Bearer s","xbearer s"]"#, r#"["Bearer [redacted]","xbearer s"]"#),

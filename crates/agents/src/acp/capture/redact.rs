@@ -1,10 +1,7 @@
 //! The secrets in the messages of agents.
 
-use grove_frames::{RedactionRules, SecretMark};
+use grove_frames::{RedactionRules, SecretMark, is_secret_name};
 
-/// Endings of names whose members hold a secret, as `apiKey`, `access_token` and `X-Auth-Token` do.
-const ENDINGS: [&str; 8] =
-    ["token", "apikey", "secret", "password", "passphrase", "authorization", "credential", "credentials"];
 /// A member with this name, or whose last word it is, holds a secret as well; `monkey` does not.
 const WORD: &str = "key";
 
@@ -16,10 +13,10 @@ pub(super) static RULES: RedactionRules = RedactionRules {
 };
 
 fn is_secret(name: &str) -> bool {
-    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    if ENDINGS.iter().any(|ending| letters.ends_with(ending)) {
+    if is_secret_name(name) {
         return true;
     }
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let Some(before) = letters.strip_suffix(WORD) else { return false };
     // The word stands alone: at the beginning, after a character that is not a letter, or with a capital.
     let start = name.len().saturating_sub(WORD.len());
