@@ -40,6 +40,8 @@ pub enum RequestError {
     TooMany(usize),
     #[error("{method} cannot be written as JSON: {error}")]
     Encode { method: String, error: serde_json::Error },
+    #[error("the host's answer to {method} does not end: it has more than {pages} pages")]
+    Endless { method: String, pages: usize },
     #[error("the answer to {method} is invalid: {error}")]
     NotUnderstood { method: String, error: serde_json::Error },
 }

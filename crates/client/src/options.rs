@@ -50,6 +50,8 @@ pub struct ClientLimits {
     pub open_requests: usize,
     /// The maximum number of pending actions; the next one fails.
     pub unanswered: usize,
+    /// The maximum number of pages of a list; a host that gives the cursor of another one fails the request.
+    pub list_pages: usize,
     /// The number of changes kept for each follower of a resource; a slower one must read the state again.
     pub changes: usize,
 }
@@ -64,6 +66,7 @@ impl Default for ClientLimits {
             message_bytes: 128 << 20,
             open_requests: 256,
             unanswered: 1_024,
+            list_pages: 10_000,
             changes: 1_024,
         }
     }

@@ -17,6 +17,7 @@ pub struct SessionList<D: Dialect> {
 /// A list that is being fetched.
 struct Fetch<D: Dialect> {
     rows: IndexMap<String, D::SessionRow>,
+    pages: usize,
     /// Changes since the request. The response may be older, so they are applied once more at the end.
     news: Vec<SessionListChange<D>>,
     /// Resources that may have been removed while there was no connection; the list will tell.
@@ -55,17 +56,19 @@ impl<D: Dialect> SessionList<D> {
     }
 
     pub(crate) fn begin(&mut self, doubtful: Vec<String>) {
-        self.fetch = Some(Fetch { rows: IndexMap::new(), news: Vec::new(), doubtful });
+        self.fetch = Some(Fetch { rows: IndexMap::new(), pages: 0, news: Vec::new(), doubtful });
     }
 
     pub(crate) fn is_fetching(&self) -> bool {
         self.fetch.is_some()
     }
 
-    pub(crate) fn page(&mut self, rows: Vec<D::SessionRow>) {
-        if let Some(fetch) = &mut self.fetch {
-            fetch.rows.extend(rows.into_iter().map(|row| (D::row_uri(&row).to_owned(), row)));
-        }
+    /// Adds a page. Returns the number of pages so far.
+    pub(crate) fn page(&mut self, rows: Vec<D::SessionRow>) -> usize {
+        let Some(fetch) = &mut self.fetch else { return 0 };
+        fetch.rows.extend(rows.into_iter().map(|row| (D::row_uri(&row).to_owned(), row)));
+        fetch.pages += 1;
+        fetch.pages
     }
 
     /// Completes the list. Returns the doubtful resources of the request.

@@ -270,8 +270,11 @@ impl<D: Dialect> ClientState<D> {
         let method = method::LIST_SESSIONS;
         let not_understood = |error| RequestError::NotUnderstood { method: method.to_owned(), error };
         let page = self.dialect.listed(result).map_err(not_understood)?;
-        self.list().page(page.rows);
+        let pages = self.list().page(page.rows);
         let Some(cursor) = page.next else { return Ok(NextPage::None) };
+        if pages >= self.limits.list_pages {
+            return Err(RequestError::Endless { method: method.to_owned(), pages });
+        }
         let next = sender.track(method, &self.dialect.list(Some(&cursor)), CallPurpose::List);
         next.map(|()| NextPage::InFlight).map_err(|error| RequestError::new(method, error))
     }

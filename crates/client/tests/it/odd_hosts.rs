@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{SinkExt, StreamExt};
 use grove_client::{
-    ByteStream, Client, ClientClosed, ConnectionStatus, Dial, DispatchOutcome, Endpoint, Options, RequestError,
-    Subscription, V1,
+    Ahp, ByteStream, Client, ClientClosed, ClientLimits, ConnectionStatus, Dial, DispatchOutcome, Endpoint, Options,
+    RequestError, Subscription, V1,
 };
 use grove_wire::v1::{SessionChange, SessionState};
 use serde_json::{Value, json};
@@ -317,4 +317,27 @@ async fn waits_grow_while_the_host_is_away_and_a_close_is_heard_meanwhile() {
     assert!(attempt >= 8);
     soon("the end", client.close()).await;
     assert_eq!(*client.status().borrow(), ConnectionStatus::ClientClosed(ClientClosed::LocalClose));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_is_given_up() {
+    let (mut host, endpoint) = OddHost::new();
+    let limits = ClientLimits { list_pages: 5, ..ClientLimits::default() };
+    let options = Options { limits, list_sessions: false, ..options("a") };
+    let (client, mut peer) = tokio::join!(Client::connect(endpoint, Ahp::default(), options), async {
+        let mut peer = host.accept().await;
+        let heard = peer.hear_method("initialize").await;
+        let version = &heard.params["protocolVersions"][0];
+        peer.answer(&heard, json!({"protocolVersion": version, "serverSeq": 1, "snapshots": []})).await;
+        peer
+    });
+    let sessions = client.unwrap().sessions();
+    let endless = async {
+        for page in 1..=5 {
+            let heard = peer.hear_method("listSessions").await;
+            peer.answer(&heard, json!({"items": [], "nextCursor": format!("page {page}")})).await;
+        }
+    };
+    let (listed, ()) = tokio::join!(sessions.refresh(), endless);
+    assert!(matches!(listed, Err(RequestError::Endless { pages: 5, .. })), "{listed:?}");
 }

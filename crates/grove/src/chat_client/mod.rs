@@ -344,6 +344,14 @@ pub(crate) enum ChatCommand {
     },
 }
 
+/// The maximum number of pages of a list: a host could give a next cursor for ever.
+pub(crate) const MAX_PAGES: usize = 10_000;
+
+/// The error of a list that does not end.
+pub(crate) fn endless_list() -> anyhow::Error {
+    anyhow::anyhow!("the host's list does not end: it has more than {MAX_PAGES} pages")
+}
+
 /// A text on one line, shortened if necessary.
 pub(crate) fn one_line(text: &str) -> String {
     const MOST: usize = 100;

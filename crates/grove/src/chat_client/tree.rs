@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::ahp::{self, MAIN_CHAT, chat_name, main_chat, other_chats};
 use super::any::AnyChatClient;
-use super::{OtherChat, v1};
+use super::{MAX_PAGES, OtherChat, endless_list, v1};
 use crate::cli::{Protocol, TreeOfArgs};
 use crate::commands::Failure;
 use crate::connect::{HostConnector, find_session, id_of, moved_to};
@@ -188,15 +188,15 @@ impl TreeClient {
             limit: Some(PAGE),
         };
         let mut rows = Vec::new();
-        loop {
+        for _ in 0..MAX_PAGES {
             let page: TreeResult = self.ask(Method::Tree, &params).await?;
-            // A page without rows would loop forever.
-            params.cursor = page.next_cursor.filter(|_| !page.rows.is_empty());
+            params.cursor = page.next_cursor;
             rows.extend(page.rows);
             if params.cursor.is_none() {
                 return Ok(rows);
             }
         }
+        Err(endless_list().into())
     }
 
     /// Moves the leaf.

@@ -11,6 +11,7 @@ use grove_wire::x_grove::history::{
 
 use super::{Failure, command_runtime, print_line};
 use crate::chat_client::tree::AnyClient;
+use crate::chat_client::{MAX_PAGES, endless_list};
 use crate::cli::{Common, HistoryArgs};
 use crate::connect::HostConnector;
 use crate::show::style::sanitize;
@@ -67,7 +68,7 @@ pub(super) async fn list(client: &AnyClient, wanted: HistoryListParams) -> Resul
     }
     let mut params = HistoryListParams { limit: Some(PAGE), ..wanted };
     let mut rows = Vec::new();
-    loop {
+    for _ in 0..MAX_PAGES {
         let page: HistoryListResult = client.ask(method, &params).await?;
         rows.extend(page.sessions);
         params.cursor = page.next_cursor;
@@ -75,6 +76,7 @@ pub(super) async fn list(client: &AnyClient, wanted: HistoryListParams) -> Resul
             return Ok(rows);
         }
     }
+    Err(endless_list().into())
 }
 
 fn in_words(report: &ScanReport) -> String {
