@@ -1,6 +1,7 @@
 //! Addresses of hosts in text form.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -130,6 +131,16 @@ fn is_name(text: &str) -> bool {
     is_word(text) && text.chars().all(|letter| letter.is_alphanumeric() || "-._~:%".contains(letter))
 }
 
+impl HostAddress {
+    /// Says whether others can read the traffic on its way: it is not encrypted, and leaves this machine.
+    pub fn is_readable_by_others(&self) -> bool {
+        let HostAddress::Plain(url) = self else { return false };
+        let host = url.host().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        !host.eq_ignore_ascii_case("localhost") && !address.is_ok_and(|address| address.is_loopback())
+    }
+}
+
 impl fmt::Display for HostAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -169,6 +180,24 @@ mod tests {
 
     fn parse(text: &str) -> Result<HostAddress, AddressError> {
         text.parse()
+    }
+
+    #[test]
+    fn what_is_neither_encrypted_nor_stays_on_this_machine_can_be_read_by_others() {
+        let is_readable = |text: &str| parse(text).unwrap().is_readable_by_others();
+        for address in ["ws://203.0.113.7:7777/", "ws://lab.example/", "ws://10.0.0.1/", "ws://[2001:db8::1]:1/"] {
+            assert!(is_readable(address), "{address}");
+        }
+        for address in [
+            "ws://127.0.0.1:1/",
+            "ws://127.9.9.9/",
+            "ws://LocalHost:1/",
+            "ws://[::1]:1/",
+            "wss://lab.example/",
+            "ssh://lab",
+        ] {
+            assert!(!is_readable(address), "{address}");
+        }
     }
 
     #[test]

@@ -118,6 +118,13 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
     if hosts::named(data_dir, &args.name)?.is_some() {
         return Err(hosts::HostsError::Known(args.name.clone()).into());
     }
+    if args.address.is_readable_by_others() {
+        anstream::eprintln!(
+            "grove: everybody between here and {} can read the host's token and all sessions: \
+             wss:// and ssh:// encrypt them",
+            args.address
+        );
+    }
     let pin = match args.pin {
         Some(pin) => Some(pin),
         None if is_tls => Some(ask_pin(&args.address)?),

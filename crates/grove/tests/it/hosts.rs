@@ -183,6 +183,17 @@ fn a_data_folder_whose_path_is_too_long_for_a_socket_is_reached_all_the_same() {
 }
 
 #[test]
+fn whoever_adds_a_host_behind_a_readable_connection_is_told_so() {
+    let place = TestHome::new();
+    let token = "0123456789abcdef0123456789abcdef";
+    let ran = add(&place, &["far", "ws://203.0.113.7:7777/"], token);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("can read the host's token") && ran.stderr.contains("wss://"), "{}", ran.stderr);
+    let ran = add(&place, &["near", "ws://127.0.0.1:7777/"], token);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn hosts_are_kept_by_name_for_their_owner_alone() {
     let place = TestHome::new();
     let ran = place.run(&["hosts"]);
