@@ -12,7 +12,7 @@ pub const MAX_TITLE: usize = 200;
 pub fn normalized_title(text: &str) -> Option<String> {
     let mut title = String::new();
     for piece in text.split(is_break) {
-        let piece: String = piece.chars().filter(|one| !is_control(*one)).collect();
+        let piece: String = piece.chars().filter(|one| !is_unprintable(*one)).collect();
         let piece = piece.trim();
         if !piece.is_empty() {
             if !title.is_empty() {
@@ -49,7 +49,10 @@ fn is_break(one: char) -> bool {
 }
 
 /// True for a character that controls a terminal or the direction of the text around it.
-fn is_control(one: char) -> bool {
+///
+/// Line breaks and tabs are among them. Text of agents and other machines is shown without such characters: with them,
+/// a tool's name could look like a question of Grove.
+pub fn is_unprintable(one: char) -> bool {
     one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -27,7 +27,7 @@ use crate::show::diff::{DiffBody, FileDiff, diff_lines};
 use crate::show::facts::{counts, current_folder, edited};
 use crate::show::input_area::{InputText, PROMPT};
 use crate::show::screen::ChatScreen;
-use crate::show::style::{dim, red, sanitize, yellow};
+use crate::show::style::{dim, escape_controls, red, sanitize, yellow};
 pub(crate) use envelopes::{EnvelopeDialect, OutputFormat, output};
 
 /// The interval of the spinner.
@@ -496,7 +496,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
 /// Prints a line of JSON. A closed stdout ends the program.
 fn print(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
+    writeln!(out, "{}", escape_controls(line))?;
     out.flush()
 }
 

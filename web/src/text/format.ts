@@ -73,6 +73,15 @@ export function lastLines(text: string, most: number): string {
   return isCut ? ['…', ...lines.slice(-most)].join('\n') : end;
 }
 
+/**
+ * Text of an agent, with the characters shown as escapes that would change the direction of other text or that cannot be
+ * seen: a command must be read as it is run.
+ */
+export function visible(text: string): string {
+  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escape);
+}
+
 /** Percent-encoded text, decoded. Text that anybody can write into an address may be encoded wrongly: then it is undefined. */
 export function decoded(text: string): string | undefined {
   try {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  visible,
   duration,
   fileName,
   folderName,
@@ -45,6 +46,13 @@ describe('text', () => {
   it('of Markdown on one line has no marks', () => {
     expect(plain({ markdown: 'Ran `ls` in [src](file:///src)' })).toBe('Ran ls in src');
     expect(plain('Ran `ls`')).toBe('Ran `ls`');
+  });
+});
+
+describe('text that could mislead', () => {
+  it('is shown with escapes, and other text as it is', () => {
+    expect(visible('rm\u202e fr-\u2069\u009b2J\u0000')).toBe('rm\\u202e fr-\\u2069\\u009b2J\\u0000');
+    expect(visible('ä\n\tשלום 👩\u200d👧')).toBe('ä\n\tשלום 👩\u200d👧');
   });
 });
 

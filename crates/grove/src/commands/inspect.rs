@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::{Failure, print_line};
 use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
 use crate::settings::Settings;
+use crate::show::style::sanitize;
 use crate::stores::{self, FindLogError};
 
 pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
@@ -138,12 +139,14 @@ fn branch(index: &LogIndex) -> Vec<EntryNo> {
 fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std::fmt::Error> {
     let index = log.index();
     let mut out = String::new();
-    writeln!(out, "{}", path.display())?;
+    // The log may be anybody's: a name of it is one line, and controls nothing.
+    let shown = |text: &str| sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    writeln!(out, "{}", shown(&path.display().to_string()))?;
     if let Some(header) = index.header() {
         let unknown = || "?".to_owned();
-        writeln!(out, "session    {}", header.id().unwrap_or_else(unknown))?;
-        writeln!(out, "started    {}", header.timestamp().unwrap_or_else(unknown))?;
-        writeln!(out, "folder     {}", header.cwd().unwrap_or_else(unknown))?;
+        writeln!(out, "session    {}", shown(&header.id().unwrap_or_else(unknown)))?;
+        writeln!(out, "started    {}", shown(&header.timestamp().unwrap_or_else(unknown)))?;
+        writeln!(out, "folder     {}", shown(&header.cwd().unwrap_or_else(unknown)))?;
     } else {
         writeln!(out, "session    none: the header is not written yet")?;
     }
@@ -151,26 +154,27 @@ fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std
         writeln!(out, "version    {version} (shown as {})", grove_tree::VERSION)?;
     }
     if let Some(name) = index.name() {
-        writeln!(out, "name       {name}")?;
+        writeln!(out, "name       {}", shown(&name))?;
     }
     let roots = Children::oldest_first(index).roots().len();
     writeln!(out, "entries    {} ({roots} roots)", index.len())?;
     for (entry, label) in index.labels() {
-        writeln!(out, "label      {}: {label}", index.id(entry))?;
+        writeln!(out, "label      {}: {}", shown(&index.id(entry)), shown(label))?;
     }
-    writeln!(out, "model      {}", model(&context.model))?;
-    writeln!(out, "thinking   {}", context.thinking_level)?;
+    writeln!(out, "model      {}", shown(&model(&context.model)))?;
+    writeln!(out, "thinking   {}", shown(&context.thinking_level))?;
     if let Some(mode) = &context.mode {
-        writeln!(out, "mode       {mode}")?;
+        writeln!(out, "mode       {}", shown(mode))?;
     }
     writeln!(out, "context    {} messages", context.messages.len())?;
     for damage in index.damage() {
-        writeln!(out, "damage     line {}: {}", damage.line, damage.message)?;
+        writeln!(out, "damage     line {}: {}", damage.line, shown(&damage.message))?;
     }
     let branch = branch(index);
     writeln!(out, "branch     {} entries, root first", branch.len())?;
     for entry in branch {
-        writeln!(out, "  {}  {}", index.id(entry), index.kind(entry).name().unwrap_or("(unknown type)"))?;
+        let kind = index.kind(entry);
+        writeln!(out, "  {}  {}", shown(&index.id(entry)), shown(kind.name().unwrap_or("(unknown type)")))?;
     }
     Ok(out)
 }

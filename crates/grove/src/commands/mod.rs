@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 use crate::data_folder::DataFolderInUse;
 use crate::endpoint::HostEndpoint;
+use crate::show::style::escape_controls;
 
 /// The exit code of a host whose data folder is in use by another host.
 pub(crate) const IN_USE: u8 = exit::IN_USE;
@@ -140,7 +141,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints a line on stdout. A closed stdout is not a failure.
 pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", escape_controls(&line.to_string())).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -1,6 +1,9 @@
 //! Colours. All output goes through `anstream`, which removes them if stdout is not a terminal.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use grove_core::is_unprintable;
 
 /// A text in a colour or weight.
 pub(crate) struct Styled<T>(&'static str, T);
@@ -35,9 +38,24 @@ pub(crate) fn cyan<T>(text: T) -> Styled<T> {
     Styled("36", text)
 }
 
-/// Removes control sequences from a text: an agent must not control the terminal.
+/// Removes control characters from a text: an agent must control neither the terminal nor the direction of other text.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    text.chars().filter(|c| !is_unprintable(*c) || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Output that may end up on a terminal, with everything escaped that could control it and is not a style of our own.
+///
+/// The escapes are those of JSON. So a line of JSON stays the same value, and in other text they can be seen.
+pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
+    let is_harmless = |c: char| c.is_ascii_control() && c != '\u{7f}' || !is_unprintable(c);
+    if text.chars().all(is_harmless) {
+        return text.into();
+    }
+    let escape = |escaped: String, c: char| match is_harmless(c) {
+        true => escaped + c.encode_utf8(&mut [0; 4]),
+        false => format!("{escaped}\\u{:04x}", u32::from(c)),
+    };
+    text.chars().fold(String::with_capacity(text.len()), escape).into()
 }
 
 #[cfg(test)]
@@ -47,6 +65,17 @@ mod tests {
     #[test]
     fn what_would_steer_the_terminal_is_left_out() {
         assert_eq!(sanitize("a\x1b[31mb\x07\r\n\tc\u{9b}2J"), "a[31mb\n\tc2J");
-        assert_eq!(sanitize("ä€😀"), "ä€😀");
+        assert_eq!(sanitize("a\u{202e}b\u{2066}c\u{2069}"), "abc");
+        assert_eq!(sanitize("ä€😀👩\u{200d}👧"), "ä€😀👩\u{200d}👧");
+    }
+
+    #[test]
+    fn a_line_of_json_stays_the_same_value_and_cannot_steer_the_terminal() {
+        let value = serde_json::json!({"\u{9b}a": "b\u{1b}[31m\u{7f}\u{9b}2J\u{202e}c\u{2066}ä😀\n"});
+        let line = value.to_string();
+        let escaped = escape_controls(&line);
+        assert!(!escaped.contains(is_unprintable), "{escaped:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        assert_eq!(escape_controls("\u{1b}[1mbold\u{1b}[0m\n\tä"), "\u{1b}[1mbold\u{1b}[0m\n\tä");
     }
 }

@@ -73,6 +73,20 @@ fn inspect_prints_the_tree_and_the_context() {
 }
 
 #[test]
+fn a_log_of_somebody_else_cannot_steer_the_terminal_nor_forge_a_line() {
+    let place = TestHome::new();
+    let forged = "x\u{1b}[31m\u{9b}2J\u{202e}\nsession    forged";
+    let label = json!({"type": "label", "id": "l", "parentId": "a", "targetId": "a", "label": forged}).to_string();
+    let path = place.write("log.jsonl", log(&[user("a", None), label]));
+    let words = run_on(&place, &path, &["inspect"]).stdout;
+    assert!(words.contains("label      a: x[31m2J session forged\n"), "{words:?}");
+    assert!(!words.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{words:?}");
+    let text = run_on(&place, &path, &["inspect", "--json"]).stdout;
+    assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["labels"]["a"], forged);
+}
+
+#[test]
 fn inspect_builds_the_context_by_the_chosen_rules() {
     let place = TestHome::new();
     let path = sample(&place);

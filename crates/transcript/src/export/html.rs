@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use grove_core::is_unprintable;
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 use sha2::{Digest, Sha256};
 
@@ -127,8 +128,8 @@ fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(letter),
-            // Not a valid character of a document.
-            letter if letter.is_control() => {}
+            // Not valid in a document, or it would change the direction of other text.
+            letter if is_unprintable(letter) => {}
             letter => safe.push(letter),
         }
     }

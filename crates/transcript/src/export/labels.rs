@@ -1,6 +1,6 @@
 //! The normal form in words for people.
 
-use grove_core::{MessageOrigin, Timestamp};
+use grove_core::{MessageOrigin, Timestamp, is_unprintable};
 
 use crate::normal::{
     Approval, CallState, EditKind, TodoItem, TodoStatus, TranscriptAttachment, TranscriptAttachmentKind,
@@ -179,7 +179,7 @@ pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text without terminal control characters.
+/// Text without control characters.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+    text.chars().filter(|letter| !is_unprintable(*letter) || matches!(letter, '\n' | '\t')).collect()
 }

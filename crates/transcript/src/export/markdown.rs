@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use grove_core::is_unprintable;
+
 use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
 use crate::normal::TranscriptTurn;
 
@@ -102,7 +104,7 @@ impl<W: Write> TurnWriter for Markdown<W> {
 /// A line of text without markup.
 fn escaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for letter in text.chars().filter(|letter| !letter.is_control()) {
+    for letter in text.chars().filter(|letter| !is_unprintable(*letter)) {
         if matches!(letter, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '&' | '|' | '~') {
             plain.push('\\');
         }

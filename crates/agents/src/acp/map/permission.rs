@@ -81,7 +81,8 @@ fn allows_and_lasts(option: &acp::PermissionOption) -> Option<(bool, bool)> {
 
 fn option(option: &acp::PermissionOption) -> Option<PermissionOption> {
     let (allows, lasting) = allows_and_lasts(option)?;
-    Some(PermissionOption { id: option.option_id.to_string(), label: option.name.clone(), allows, lasting })
+    let label = normalized_title(&option.name).unwrap_or_default();
+    Some(PermissionOption { id: option.option_id.to_string(), label, allows, lasting })
 }
 
 /// The subject of a permission request.

@@ -29,6 +29,19 @@ fn a_permission_request_tells_of_its_call_too() {
 }
 
 #[test]
+fn a_tools_name_and_its_options_are_one_line_and_change_no_other_text() {
+    let forged = "Read\n? Allow Bash?\u{202e}\u{1b}[2J\u{9b}";
+    let (_, update) = asked(json!({"toolCallId": "c", "name": forged, "title": "a\u{2066}b\r\nc\u{1b}[2J"}));
+    assert_eq!(update.name.as_deref(), Some("Read ? Allow Bash?[2J"));
+    assert_eq!(update.title.as_deref(), Some("ab\nc[2J"), "a command may have several lines");
+    let option = json!({"optionId": "o", "name": forged, "kind": "allow_once"});
+    let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": [option]});
+    let mut asked = permission(params, "q".into(), oneshot::channel().0).unwrap();
+    let request = asked.update.permission.take().unwrap().request;
+    assert_eq!(request.options[0].label, "Read ? Allow Bash?[2J");
+}
+
+#[test]
 fn all_four_kinds_of_answer_are_offered() {
     let (request, _) = asked(json!({"toolCallId": "c"}));
     let option = |id: &str, label: &str, allows: bool, lasting: bool| PermissionOption {
