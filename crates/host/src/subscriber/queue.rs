@@ -116,6 +116,11 @@ impl QueuedAnswer {
         Self { encode, permit }
     }
 
+    /// Says whether the text exists already.
+    pub fn is_encoded(&self) -> bool {
+        matches!(self.encode, Encode::Text(_))
+    }
+
     /// The text, and the permit to hold until it is written.
     pub fn into_text(self) -> (String, AnswerPermit) {
         let mut permit = self.permit;

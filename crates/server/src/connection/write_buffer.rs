@@ -12,6 +12,7 @@ use bytes::{Buf, Bytes};
 use futures_util::SinkExt;
 use grove_host::subscriber::{AnswerPermit, DisconnectReason, EventFrames, Outgoing, QueuedAnswer, frame};
 use grove_host::{Clock, Host};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error as SocketError;
 
@@ -45,8 +46,17 @@ impl Texts {
     }
 
     fn answer(answer: QueuedAnswer) -> Self {
-        let (text, permit) = answer.into_text();
+        let (text, permit) = if answer.is_encoded() { answer.into_text() } else { beside(|| answer.into_text()) };
         Texts::QueuedAnswer(text, permit)
+    }
+}
+
+/// Runs work that may take long, such as encoding a session. Other tasks of this thread continue on another one.
+fn beside<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        // A runtime with one thread has no other one.
+        Ok(_) | Err(_) => work(),
     }
 }
 
