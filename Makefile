@@ -33,6 +33,7 @@ check: ## For daily work: format, language, lints, and unit tests of the crates 
 test: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 test: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
 test: export CARGO_INCREMENTAL = 0
+test: export CARGO_PROFILE_DEV_DEBUG = none
 test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) licences ./tools/licences
@@ -45,7 +46,7 @@ test: setup-test ## Everything that must hold: format, language, lints, licences
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
 	@$(STEP) sdk      $(MAKE) --no-print-directory test-built-sdk
 	@$(STEP) browser  env GROVE_BIN="$(BUILT)/debug/grove" npm --prefix web run --silent e2e
-	@$(STEP) docs     env -u RUSTC_WORKSPACE_WRAPPER RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@$(STEP) docs     env -u RUSTC_WORKSPACE_WRAPPER RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --exclude 'grove-bench-*' --no-deps --locked
 
 setup: ## Install what building needs and the machine lacks
 	@./tools/setup build
