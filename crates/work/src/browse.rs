@@ -1,7 +1,7 @@
 //! Listing and reading files and folders, within a [`Policy`].
 
 use std::fs::{self, Metadata, OpenOptions};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -113,15 +113,18 @@ pub async fn read(policy: &Policy, path: &Path, most: u64) -> Result<FileContent
         if size > most {
             return Err(too_large());
         }
-        // It may grow while it is read, and kernel files report no size.
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > most {
-            return Err(too_large());
-        }
+        let bytes = read_at_most(file, size, most).map_err(failed)?.ok_or_else(too_large)?;
         Ok(FileContent { bytes, content_type: content_type(&real) })
     })
     .await
+}
+
+/// Reads a file of a reported size. `None` if it has more than `most` bytes: it may grow while it is read, and kernel files
+/// report no size.
+fn read_at_most(file: impl Read, size: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
 /// The metadata of the file or folder at a path.
@@ -159,5 +162,16 @@ fn describe(path: PathBuf, metadata: &Metadata) -> FileMetadata {
         content_type: if kind == FileKind::File { content_type(&path) } else { None },
         etag: format!("{seconds:x}.{nanoseconds:x}-{:x}-{:x}", metadata.len(), metadata.ino()),
         path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_has_more_than_it_reports_is_bounded_too() {
+        let read = |most| read_at_most(&b"0123456789"[..], 0, most).unwrap();
+        assert_eq!((read(10).as_deref(), read(9)), (Some(&b"0123456789"[..]), None));
     }
 }

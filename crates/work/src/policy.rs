@@ -1,6 +1,8 @@
 //! The visible part of the file system.
 
+use std::collections::VecDeque;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +47,8 @@ struct PolicyInner {
 
 /// The most broken links that are followed, one after another; the same limit as the system's.
 const MOST_LINKS: usize = 40;
+/// The most private files that a file with several names is compared with.
+const MOST_COMPARED: usize = 20_000;
 
 impl Policy {
     pub fn new(roots: Roots, mut working_directories: Vec<PathBuf>) -> Self {
@@ -92,7 +96,11 @@ impl Policy {
 
     fn shows(&self, real: &Path, access: FileAccess) -> bool {
         let inside = |root: &PathBuf| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
-        !is_private(real, &self.private()) && self.roots(access).any(inside)
+        let private = self.private();
+        !is_private(real, &private)
+            && self.roots(access).any(inside)
+            && !describes_processes(real)
+            && !is_private_under_another_name(real, &private)
     }
 
     fn roots(&self, access: FileAccess) -> impl Iterator<Item = &PathBuf> {
@@ -105,6 +113,51 @@ impl Policy {
 
 pub(crate) fn is_private(real: &Path, private: &[PathBuf]) -> bool {
     private.iter().any(|folder| real.starts_with(folder))
+}
+
+/// Returns whether a file describes processes, as those below `/proc` do: they hold environments, and lead to any file.
+fn describes_processes(real: &Path) -> bool {
+    rustix::fs::statfs(real).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+/// The file system of a file and its number there: they are the same under any name.
+type FileIdentity = (u64, u64);
+
+fn identity(path: &Path) -> Option<FileIdentity> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Returns whether a path leads to something private: through a folder that is mounted twice, or by a hard link.
+fn is_private_under_another_name(real: &Path, private: &[PathBuf]) -> bool {
+    let known: Vec<FileIdentity> = private.iter().filter_map(|path| identity(path)).collect();
+    if real.ancestors().filter_map(identity).any(|above| known.contains(&above)) {
+        return true;
+    }
+    // Most files have one name. Package managers link files, so this must not take long.
+    let Ok(found) = fs::symlink_metadata(real) else { return false };
+    found.is_file() && found.nlink() > 1 && is_linked(private, (found.dev(), found.ino()))
+}
+
+/// Returns whether one of the first [`MOST_COMPARED`] files below these folders is this one. Upper folders come first:
+/// tokens and keys are there.
+fn is_linked(folders: &[PathBuf], file: FileIdentity) -> bool {
+    let (mut waiting, mut compared) = (VecDeque::from(folders.to_vec()), 0);
+    while let Some(folder) = waiting.pop_front() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            compared += 1;
+            let Ok(found) = entry.metadata() else { continue };
+            if (found.dev(), found.ino()) == file {
+                return true;
+            }
+            if compared == MOST_COMPARED {
+                return false;
+            }
+            if found.is_dir() {
+                waiting.push_back(entry.path());
+            }
+        }
+    }
+    false
 }
 
 /// The real path of the nearest existing file or folder at or above a path, and the missing rest of the path. A broken

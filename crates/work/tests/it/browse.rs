@@ -6,9 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use grove_work::{
-    FileContent, FileError, FileKind, FileMetadata, FolderEntry, Policy, Roots, SymlinkMode, list, read, resolve,
-};
+use grove_work::{FileContent, FileError, FileKind, FileMetadata, FolderEntry, SymlinkMode, list, read, resolve};
 
 use crate::test_folder::TestFolder;
 
@@ -75,14 +73,6 @@ async fn a_file_that_cannot_be_read_is_refused_with_the_reason() {
     assert!(matches!(refused, FileError::NotFound { .. }), "{refused}");
     let refused = read(&policy, &place.path("work/../elsewhere"), 4).await.unwrap_err();
     assert!(matches!(refused, FileError::Outside { .. }), "{refused}");
-}
-
-#[tokio::test]
-async fn a_file_that_says_no_size_is_bounded_too() {
-    let policy = Policy::new(Roots { read: vec!["/proc/self".into()], ..Roots::default() }, Vec::new());
-    let path = Path::new("/proc/self/status");
-    assert!(!read(&policy, path, 1 << 20).await.unwrap().bytes.is_empty());
-    assert!(matches!(read(&policy, path, 10).await, Err(FileError::TooLarge { .. })));
 }
 
 #[tokio::test]

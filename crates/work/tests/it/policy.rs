@@ -89,6 +89,29 @@ async fn a_private_folder_behind_a_link_is_private_under_its_real_name() {
 }
 
 #[tokio::test]
+async fn a_hard_link_to_a_private_file_is_private_and_other_hard_links_are_not() {
+    let place = TestFolder::new();
+    let (token, file) = (place.write("work/private/deep/token", "t"), place.write("work/file", "f"));
+    fs::hard_link(token, place.path("work/innocent")).unwrap();
+    fs::hard_link(file, place.path("work/linked")).unwrap();
+    let policy = place.policy();
+    assert_eq!(said(&policy, &place.path("work/innocent")).await, "outside");
+    assert_eq!(said(&policy, &place.path("work/linked")).await, "allowed");
+}
+
+#[tokio::test]
+async fn files_that_describe_processes_are_never_shown() {
+    let place = TestFolder::new();
+    symlink("/proc/self", place.path("me")).unwrap();
+    let policy = Policy::new(Roots::default(), vec!["/".into()]);
+    assert_eq!(said(&policy, Path::new("/etc/hostname")).await, "allowed");
+    for path in ["/proc", "/proc/self/environ", "/proc/self/root/proc/1/environ", "/proc/no-such-process"] {
+        assert_eq!(said(&policy, Path::new(path)).await, "outside", "{path}");
+    }
+    assert_eq!(said(&policy, &place.path("me/environ")).await, "outside");
+}
+
+#[tokio::test]
 async fn what_is_missing_is_said_only_where_the_nearest_folder_above_may_be_seen() {
     let place = TestFolder::new();
     place.write("work/file", "f");
