@@ -79,6 +79,15 @@ describe('getting in', () => {
     expectQuiet();
   });
 
+  it('runs no text that a script turns into markup', async () => {
+    const { page } = await open();
+    await page.getByRole('heading').first().waitFor();
+    const written = page.evaluate(() => {
+      document.body.innerHTML = '<img src=x onerror=alert(1)>';
+    });
+    await expect(written).rejects.toThrow(/TrustedHTML/);
+  });
+
   it('stores and sends no token, and a reload needs none', async () => {
     const { page } = await openWindow(browser);
     const sent: string[] = [];

@@ -135,7 +135,8 @@ async fn a_page_is_served_with_its_type_its_tag_and_its_time() {
 async fn every_answer_tells_a_browser_to_be_strict() {
     let host = Served::start(Config::default(), Some(page())).await;
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
-                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+                  require-trusted-types-for 'script'; trusted-types dompurify svelte-trusted-html";
     for (line, status) in [
         ("GET /", 200),
         ("HEAD /", 200),
