@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_host::Token;
 use percent_encoding::percent_decode_str;
@@ -209,6 +209,18 @@ fn is_loopback_name(host: &str) -> bool {
         .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
 }
 
+/// Refuses a request that a page of another site or port made, unless it only reads.
+///
+/// A browser says so whatever the page does. A person may follow a link to the page from anywhere.
+pub(super) fn check_site(method: &Method, headers: &HeaderMap) -> Result<(), AccessError> {
+    let only_reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
+    let is_ours = |site: &HeaderValue| site == "same-origin" || site == "none";
+    match only_reads || headers.get_all("sec-fetch-site").iter().all(is_ours) {
+        true => Ok(()),
+        false => Err(AccessError::ForeignOrigin),
+    }
+}
+
 /// Refuses a request whose end is ambiguous.
 ///
 /// A proxy that uses another header than this server would take the rest of the body for the next request. The HTTP
@@ -244,7 +256,7 @@ pub(super) fn in_query<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a,
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderName;
 
     use super::*;
 
@@ -274,6 +286,29 @@ mod tests {
         for foreign in ["evil.example:4000", "localhost:4001", "localhost", "127.0.0.1.evil.example:4000", ""] {
             assert_eq!(check(&[("host", foreign)]), Err(AccessError::ForeignHost), "{foreign}");
         }
+    }
+
+    #[test]
+    fn a_page_of_another_site_or_port_may_only_follow_a_link() {
+        let check = |method: Method, site: &str, more: &[(&str, &str)]| {
+            check_site(&method, &headers(&[&[("sec-fetch-site", site)], more].concat()))
+        };
+        let upgrade = [("upgrade", "websocket")];
+        for site in ["cross-site", "same-site", "something new"] {
+            assert_eq!(check(Method::GET, site, &[]), Ok(()), "{site}");
+            assert_eq!(check(Method::POST, site, &[]), Err(AccessError::ForeignOrigin), "{site}");
+            assert_eq!(check(Method::GET, site, &upgrade), Err(AccessError::ForeignOrigin), "{site}");
+            let two = [("sec-fetch-site", "same-origin")];
+            assert_eq!(check(Method::POST, site, &two), Err(AccessError::ForeignOrigin), "{site}");
+        }
+        for site in ["same-origin", "none"] {
+            assert_eq!(
+                (check(Method::POST, site, &[]), check(Method::GET, site, &upgrade)),
+                (Ok(()), Ok(())),
+                "{site}"
+            );
+        }
+        assert_eq!(check_site(&Method::POST, &HeaderMap::new()), Ok(()), "a program sends none");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{AccessError, check_length, in_query};
+use access::{AccessError, check_length, check_site, in_query};
 pub(crate) use admission::{Admission, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
 use client_activity::ClientActivity;
@@ -246,8 +246,10 @@ fn router(server: ListenerState) -> Router {
 
 /// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
-    let checked = check_length(request.headers());
-    let mut response = match checked.and_then(|()| server.access.check_source(request.headers())) {
+    let (method, headers) = (request.method(), request.headers());
+    let checked = check_length(headers);
+    let source = || check_site(method, headers).and_then(|()| server.access.check_source(headers));
+    let mut response = match checked.and_then(|()| source()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
