@@ -10,6 +10,7 @@ pub mod sdk;
 mod ticket;
 mod tls;
 mod unix;
+mod wrong_tokens;
 
 use std::io;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingCo
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, ProofRate};
 use ticket::Tickets;
+use wrong_tokens::{WrongTokens, gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
@@ -61,6 +63,8 @@ struct ListenerState {
     /// Challenges that pages answer to open a WebSocket, and the rate of proofs, for this listener.
     challenges: Arc<Tickets>,
     proofs: Arc<ProofRate>,
+    /// The wrong tokens that this listener was given.
+    wrong_tokens: Arc<WrongTokens>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
     feeds: Arc<Feeds>,
@@ -131,6 +135,7 @@ impl HostServer {
             tickets: self.tickets.clone(),
             challenges: Tickets::new(self.host.env().clone()),
             proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
+            wrong_tokens: Arc::default(),
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             feeds: self.feeds.clone(),
@@ -222,6 +227,12 @@ async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission:
 }
 
 impl ListenerState {
+    /// Waits before a wrong token is answered.
+    async fn delay_wrong_token(&self) {
+        let clock = &self.host.env().clock;
+        clock.sleep(self.wrong_tokens.count(clock.now())).await;
+    }
+
     /// Checks a page's answer, and returns the message that proves the host to the page.
     fn answered(&self, headers: &HeaderMap, page: &ChallengeResponse) -> Result<String, AccessError> {
         let key = self.access.page_key(headers)?;
@@ -246,6 +257,7 @@ fn router(server: ListenerState) -> Router {
 
 /// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
+    let gives_token = gives_token(&request);
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
     let source = || check_site(method, headers).and_then(|()| server.access.check_source(headers));
@@ -256,6 +268,9 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
     if checked.is_err() {
         // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if gives_token && refuses_token(response.status()) {
+        server.delay_wrong_token().await;
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
@@ -336,6 +351,10 @@ const ALLOW_ALL_TOLD: usize = 50;
 /// Says that the host is alive; to clients with the token, also its status.
 async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
+        // Otherwise this would be the fast way to try tokens.
+        if gives_token(&request) {
+            server.delay_wrong_token().await;
+        }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
     match server.host.status().await {

@@ -131,6 +131,25 @@ async fn a_page_is_served_with_its_type_its_tag_and_its_time() {
     assert_eq!(host.http("GET /", &["Origin: http://evil.example"]).await.status, 403);
 }
 
+#[tokio::test(start_paused = true)]
+async fn wrong_tokens_are_answered_ever_later_and_right_ones_at_once() {
+    let host = Served::start(Config::default(), None).await;
+    let took = async |line: &str, headers: &[&str], expected: u16| {
+        let start = tokio::time::Instant::now();
+        assert_eq!(host.http(line, headers).await.status, expected, "{line}");
+        start.elapsed()
+    };
+    let wrong = ["Authorization: Bearer 00112233445566778899aabbccddeeff"];
+    assert!(took("POST /ticket", &wrong, 403).await >= Duration::from_millis(50));
+    assert!(took("GET /ws?tkn=wrong", &[], 403).await >= Duration::from_millis(100));
+    // It is no way to try tokens either.
+    assert!(took("GET /healthz?tkn=wrong", &[], 200).await >= Duration::from_millis(200));
+    assert!(took("GET /ws?ticket=wrong", &[], 426).await < Duration::from_millis(50), "nothing was refused");
+    let right = [format!("Authorization: Bearer {TOKEN}")];
+    assert!(took("POST /ticket", &right.each_ref().map(String::as_str), 200).await < Duration::from_millis(50));
+    assert!(took("GET /healthz", &[], 200).await < Duration::from_millis(50), "no token was given");
+}
+
 #[tokio::test]
 async fn every_answer_tells_a_browser_to_be_strict() {
     let host = Served::start(Config::default(), Some(page())).await;
