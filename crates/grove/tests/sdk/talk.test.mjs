@@ -118,9 +118,11 @@ test("two clients see one session, and the first answer wins", async (t) => {
     const held = new Promise((resolve) => (release = resolve));
     const first = await one.createSession({ model: "scripted", streaming: true, onPermissionRequest: () => held });
     const second = await two.resumeSession(first.sessionId, { streaming: true, onPermissionRequest: approveAll });
+    // That the second one resumed it is told to both, and may arrive before either listens.
     const [a, b] = [[], []];
-    first.on((event) => a.push(event));
-    second.on((event) => b.push(event));
+    for (const [session, heard] of [[first, a], [second, b]]) {
+        session.on((event) => event.type !== "session.resume" && heard.push(event));
+    }
     const tool = { name: "shell", input: "ls", output: "x", permission: "shell" };
     await second.sendAndWait({ prompt: script([{ say: "hello", chunks: 2 }, { tool }, { say: "bye" }]) });
     await until("both have heard the end", () => a.at(-1)?.type === "session.idle" && b.at(-1)?.type === "session.idle");
