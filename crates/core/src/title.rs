@@ -56,6 +56,11 @@ pub fn is_unprintable(one: char) -> bool {
     one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// A text without unprintable characters, except for line breaks and tabs.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|one| matches!(one, '\n' | '\t') || !is_unprintable(*one)).collect()
+}
+
 /// The source of a session's title. A later one in this list may replace an earlier one, not the other way round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

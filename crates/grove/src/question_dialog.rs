@@ -7,11 +7,11 @@ use grove_wire::ahp::{
 };
 use serde_json::Number;
 
-use crate::chat_client::{ChatCommand, PendingRequest, PermissionDecision, ToolPermission, one_line};
+use crate::chat_client::{ChatCommand, PendingRequest, PermissionDecision, ToolPermission};
 use crate::show::call::{self, ToolCallSubject};
 use crate::show::diff;
 use crate::show::facts::{self, current_folder};
-use crate::show::style::{bold, dim, sanitize, yellow};
+use crate::show::style::{bold, dim, sanitize, sanitize_line, yellow};
 
 /// The maximum number of diff lines in a question.
 const MAX_DIFF_LINES: usize = 40;
@@ -69,7 +69,7 @@ impl QuestionDialog {
                     words.push_str(&format!("\n  {}", dim("(? shows everything)")));
                 }
                 for (number, option) in permission.options.iter().enumerate() {
-                    words.push_str(&format!("\n  {} {}", bold(number + 1), one_line(&sanitize(&option.label))));
+                    words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(&option.label)));
                 }
                 let prompt = if permission.options.is_empty() { "[y/n]" } else { "[y/n, or a number]" };
                 (words, prompt.to_owned())
@@ -87,7 +87,7 @@ impl QuestionDialog {
                             let recommended = if option.recommended == Some(true) { " (recommended)" } else { "" };
                             let about = option.description.as_ref().map(|about| format!(" – {about}"));
                             let label = format!("{}{recommended}{}", option.label, about.unwrap_or_default());
-                            words.push_str(&format!("\n  {} {}", bold(number + 1), one_line(&sanitize(&label))));
+                            words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(&label)));
                         }
                         (words, hint(question))
                     }
@@ -104,9 +104,9 @@ impl QuestionDialog {
     fn details(&self) -> Option<String> {
         let PendingRequest::ToolPermission(permission) = &self.waiting else { return None };
         let mut lines = vec![
-            format!("{} {}", dim("tool   "), one_line(&sanitize(&permission.name))),
-            format!("{} {}", dim("request"), one_line(&sanitize(&permission.request))),
-            format!("{} {}", dim("title  "), one_line(&sanitize(&permission.title))),
+            format!("{} {}", dim("tool   "), sanitize_line(&permission.name)),
+            format!("{} {}", dim("request"), sanitize_line(&permission.request)),
+            format!("{} {}", dim("title  "), sanitize_line(&permission.title)),
         ];
         if let Some(input) = &permission.input {
             // JSON is easier to read with a member on each line.

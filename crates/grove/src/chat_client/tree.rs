@@ -190,7 +190,8 @@ impl TreeClient {
         let mut rows = Vec::new();
         for _ in 0..MAX_PAGES {
             let page: TreeResult = self.ask(Method::Tree, &params).await?;
-            params.cursor = page.next_cursor;
+            // After a page without rows comes nothing more.
+            params.cursor = page.next_cursor.filter(|_| !page.rows.is_empty());
             rows.extend(page.rows);
             if params.cursor.is_none() {
                 return Ok(rows);

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{Failure, print_line};
 use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
 use crate::settings::Settings;
-use crate::show::style::sanitize;
+use crate::show::style::sanitize_line;
 use crate::stores::{self, FindLogError};
 
 pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
@@ -135,18 +135,16 @@ fn branch(index: &LogIndex) -> Vec<EntryNo> {
     index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default()
 }
 
-/// The output for people.
+/// The output for people. The log may be anybody's: a name in it is one line, and controls nothing.
 fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std::fmt::Error> {
     let index = log.index();
     let mut out = String::new();
-    // The log may be anybody's: a name of it is one line, and controls nothing.
-    let shown = |text: &str| sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    writeln!(out, "{}", shown(&path.display().to_string()))?;
+    writeln!(out, "{}", sanitize_line(&path.display().to_string()))?;
     if let Some(header) = index.header() {
         let unknown = || "?".to_owned();
-        writeln!(out, "session    {}", shown(&header.id().unwrap_or_else(unknown)))?;
-        writeln!(out, "started    {}", shown(&header.timestamp().unwrap_or_else(unknown)))?;
-        writeln!(out, "folder     {}", shown(&header.cwd().unwrap_or_else(unknown)))?;
+        writeln!(out, "session    {}", sanitize_line(&header.id().unwrap_or_else(unknown)))?;
+        writeln!(out, "started    {}", sanitize_line(&header.timestamp().unwrap_or_else(unknown)))?;
+        writeln!(out, "folder     {}", sanitize_line(&header.cwd().unwrap_or_else(unknown)))?;
     } else {
         writeln!(out, "session    none: the header is not written yet")?;
     }
@@ -154,27 +152,32 @@ fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std
         writeln!(out, "version    {version} (shown as {})", grove_tree::VERSION)?;
     }
     if let Some(name) = index.name() {
-        writeln!(out, "name       {}", shown(&name))?;
+        writeln!(out, "name       {}", sanitize_line(&name))?;
     }
     let roots = Children::oldest_first(index).roots().len();
     writeln!(out, "entries    {} ({roots} roots)", index.len())?;
     for (entry, label) in index.labels() {
-        writeln!(out, "label      {}: {}", shown(&index.id(entry)), shown(label))?;
+        writeln!(out, "label      {}: {}", sanitize_line(&index.id(entry)), sanitize_line(label))?;
     }
-    writeln!(out, "model      {}", shown(&model(&context.model)))?;
-    writeln!(out, "thinking   {}", shown(&context.thinking_level))?;
+    writeln!(out, "model      {}", sanitize_line(&model(&context.model)))?;
+    writeln!(out, "thinking   {}", sanitize_line(&context.thinking_level))?;
     if let Some(mode) = &context.mode {
-        writeln!(out, "mode       {}", shown(mode))?;
+        writeln!(out, "mode       {}", sanitize_line(mode))?;
     }
     writeln!(out, "context    {} messages", context.messages.len())?;
     for damage in index.damage() {
-        writeln!(out, "damage     line {}: {}", damage.line, shown(&damage.message))?;
+        writeln!(out, "damage     line {}: {}", damage.line, sanitize_line(&damage.message))?;
     }
     let branch = branch(index);
     writeln!(out, "branch     {} entries, root first", branch.len())?;
     for entry in branch {
         let kind = index.kind(entry);
-        writeln!(out, "  {}  {}", shown(&index.id(entry)), shown(kind.name().unwrap_or("(unknown type)")))?;
+        writeln!(
+            out,
+            "  {}  {}",
+            sanitize_line(&index.id(entry)),
+            sanitize_line(kind.name().unwrap_or("(unknown type)"))
+        )?;
     }
     Ok(out)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use grove_core::is_unprintable;
+use grove_core::{is_unprintable, printable};
 
 /// A text in a colour or weight.
 pub(crate) struct Styled<T>(&'static str, T);
@@ -40,7 +40,12 @@ pub(crate) fn cyan<T>(text: T) -> Styled<T> {
 
 /// Removes control characters from a text: an agent must control neither the terminal nor the direction of other text.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().filter(|c| !is_unprintable(*c) || matches!(c, '\n' | '\t')).collect()
+    printable(text)
+}
+
+/// The same on one line, for a name that must not look like several lines of ours.
+pub(crate) fn sanitize_line(text: &str) -> String {
+    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Output that may end up on a terminal, with everything escaped that could control it and is not a style of our own.
@@ -51,11 +56,15 @@ pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
     }
-    let escape = |escaped: String, c: char| match is_harmless(c) {
-        true => escaped + c.encode_utf8(&mut [0; 4]),
-        false => format!("{escaped}\\u{:04x}", u32::from(c)),
-    };
-    text.chars().fold(String::with_capacity(text.len()), escape).into()
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) {
+            escaped.push(c);
+        } else {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    escaped.into()
 }
 
 #[cfg(test)]
@@ -76,6 +85,8 @@ mod tests {
         let escaped = escape_controls(&line);
         assert!(!escaped.contains(is_unprintable), "{escaped:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        let many = "\u{9b}".repeat(1 << 20);
+        assert_eq!(escape_controls(&many).len(), 6 << 20, "in one pass, however many there are");
         assert_eq!(escape_controls("\u{1b}[1mbold\u{1b}[0m\n\tä"), "\u{1b}[1mbold\u{1b}[0m\n\tä");
     }
 }

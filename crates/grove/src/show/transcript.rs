@@ -3,7 +3,7 @@
 use grove_transcript::ContextBlock;
 use grove_transcript::export::{OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline};
 
-use super::style::{bold, cyan, dim, green, red, sanitize, yellow};
+use super::style::{bold, cyan, dim, green, red, sanitize, sanitize_line, yellow};
 
 /// The number of lines shown of an input, an output or a reasoning if many turns are shown.
 const SHORT: usize = 12;
@@ -39,11 +39,11 @@ pub(crate) fn turn(turn: &TurnOutline, number: &str, length: Length) -> Vec<Stri
         lines.extend(self::piece(piece, number, length));
     }
     if let Some(state) = &turn.state {
-        lines.push(red(one_line(state)).to_string());
+        lines.push(red(sanitize_line(state)).to_string());
     }
     for (name, items) in &turn.lists {
         lines.push(dim(format!("{name}:")).to_string());
-        lines.extend(items.iter().map(|item| format!("  {}", one_line(item))));
+        lines.extend(items.iter().map(|item| format!("  {}", sanitize_line(item))));
     }
     lines
 }
@@ -56,14 +56,14 @@ pub(crate) fn context(blocks: &[ContextBlock], number: u32, length: Length) -> V
     let mut lines = vec![String::new(), head(&number.to_string(), &[])];
     for block in blocks {
         let name = if block.name.is_empty() { "(text)" } else { &block.name };
-        lines.push(beside(&cyan(one_line(name)).to_string(), &one_line(&block.attributes)));
+        lines.push(beside(&cyan(sanitize_line(name)).to_string(), &sanitize_line(&block.attributes)));
         lines.extend(long(&block.text, &number.to_string(), length));
     }
     lines
 }
 
 fn head(number: &str, facts: &[String]) -> String {
-    let facts: Vec<String> = facts.iter().map(|fact| one_line(fact)).collect();
+    let facts: Vec<String> = facts.iter().map(|fact| sanitize_line(fact)).collect();
     beside(&bold(format!("[{number}]")).to_string(), &facts.join(" · "))
 }
 
@@ -83,9 +83,9 @@ fn piece(piece: &OutlineItem, number: &str, length: Length) -> Vec<String> {
         OutlineKind::Question => yellow("?").to_string(),
         OutlineKind::AgentText | OutlineKind::Notice | OutlineKind::Raw => dim("!").to_string(),
     };
-    let facts: Vec<String> = piece.facts.iter().map(|fact| one_line(fact)).collect();
+    let facts: Vec<String> = piece.facts.iter().map(|fact| sanitize_line(fact)).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-    let mut lines = vec![format!("{mark} {}{}", one_line(&piece.head), dim(facts))];
+    let mut lines = vec![format!("{mark} {}{}", sanitize_line(&piece.head), dim(facts))];
     for OutlineBody { label, text } in &piece.bodies {
         if !label.is_empty() {
             lines.push(format!("  {}", dim(format!("{label}:"))));
@@ -110,10 +110,6 @@ fn long(text: &str, number: &str, length: Length) -> Vec<String> {
         lines.push(format!("    {}", dim(format!("… {more} more lines: --turn {turn} shows them"))));
     }
     lines
-}
-
-fn one_line(text: &str) -> String {
-    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use grove_core::is_unprintable;
+use grove_core::{is_unprintable, printable};
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 use sha2::{Digest, Sha256};
 
-use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
+use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter};
 use crate::normal::TranscriptTurn;
 
 const STYLE: &str = include_str!("html.css");
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
 
 /// Markdown as elements. Tags in it become text, pictures links, and links must lead to the web.
 fn from_markdown(text: &str) -> String {
-    let text = labels::plain(text);
+    let text = printable(text);
     let events = Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     // True for each open link with a target; the others are left out, and their texts stay.
     let mut links: Vec<bool> = Vec::new();

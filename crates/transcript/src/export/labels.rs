@@ -1,6 +1,6 @@
 //! The normal form in words for people.
 
-use grove_core::{MessageOrigin, Timestamp, is_unprintable};
+use grove_core::{MessageOrigin, Timestamp};
 
 use crate::normal::{
     Approval, CallState, EditKind, TodoItem, TodoStatus, TranscriptAttachment, TranscriptAttachmentKind,
@@ -177,9 +177,4 @@ pub(crate) fn todos(items: &[TodoItem]) -> String {
 /// Text on one line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Text without control characters.
-pub(super) fn plain(text: &str) -> String {
-    text.chars().filter(|letter| !is_unprintable(*letter) || matches!(letter, '\n' | '\t')).collect()
 }

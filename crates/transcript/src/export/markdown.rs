@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use grove_core::is_unprintable;
+use grove_core::{is_unprintable, printable};
 
-use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter, labels};
+use super::{Heading, OutlineBody, OutlineItem, OutlineKind, SessionOutline, TurnOutline, TurnWriter};
 use crate::normal::TranscriptTurn;
 
 /// The minimum number of backticks or tildes of a code fence.
@@ -65,7 +65,7 @@ impl<W: Write> Markdown<W> {
     fn piece(&mut self, piece: &OutlineItem, number: &str, level: usize) -> io::Result<()> {
         if piece.kind == OutlineKind::AgentText {
             for body in &piece.bodies {
-                writeln!(self.out, "{}\n", closed(&labels::plain(&body.text)))?;
+                writeln!(self.out, "{}\n", closed(&printable(&body.text)))?;
             }
             return Ok(());
         }
@@ -78,7 +78,7 @@ impl<W: Write> Markdown<W> {
             if !label.is_empty() {
                 writeln!(self.out, "{label}:\n")?;
             }
-            let text = labels::plain(text);
+            let text = printable(text);
             let fence = "`".repeat(longest_run(&text).max(FENCE - 1) + 1);
             writeln!(self.out, "{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))?;
         }
@@ -115,7 +115,7 @@ fn escaped(text: &str) -> String {
 
 /// A line of a message. People write Markdown as well; a lone tag would be taken for one.
 fn quotable(line: &str) -> String {
-    labels::plain(line).replace('<', "\\<")
+    printable(line).replace('<', "\\<")
 }
 
 /// The length of the longest run of backticks.

@@ -24,6 +24,7 @@ pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
     let name = take_text(&mut members, "name").or_else(|| kind_name.filter(|kind| kind != "other"));
     // Questions show it: with a line break or a change of direction it could look like another question.
     update.name = name.and_then(|name| normalized_title(&name));
+    // A command may have several lines.
     update.title = take_text(&mut members, "title").map(|title| printable(&title)).filter(|title| !title.is_empty());
     update.stage = take_stage(&mut members);
     update.input = members.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
@@ -42,11 +43,6 @@ pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
         update.extra = Some([(EXTRA.to_owned(), Value::Object(members))].into_iter().collect());
     }
     Some(update)
-}
-
-/// A text without characters that control a terminal or the direction of text. A command may have several lines.
-fn printable(text: &str) -> String {
-    text.chars().filter(|one| matches!(one, '\n' | '\t') || !is_unprintable(*one)).collect()
 }
 
 /// The ids of the terminals that a call shows.
