@@ -13,6 +13,7 @@
 //!   [`Rejection`] in words for a person. [`advance`] does both steps on one session.
 //! - [`mirror`]: the events that update a session's catalogue from its chats.
 //! - [`warning`]: the warnings that Grove itself adds to a session and removes again.
+//! - [`Scope`]: the rights that a token gives.
 //!
 //! # Limits
 //!
@@ -60,6 +61,7 @@ pub mod mirror;
 mod origin;
 mod permissions;
 mod refusal;
+mod scope;
 mod state;
 mod title;
 mod turn;
@@ -76,6 +78,7 @@ pub use input::*;
 pub use origin::*;
 pub use permissions::*;
 pub use refusal::*;
+pub use scope::*;
 pub use state::*;
 pub use title::*;
 pub use turn::*;

@@ -1,6 +1,8 @@
 //! Listeners: sources of connections, which are arguments of the server.
 
+use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -8,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// A source of connections.
 #[async_trait]
 pub trait Listener: Send {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>>;
+    async fn accept(&mut self) -> io::Result<AcceptedStream>;
 }
 
 /// A connection's bytes, both ways.
@@ -16,12 +18,47 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// A new connection, with the other end of it.
+pub struct AcceptedStream {
+    pub stream: Box<dyn Stream>,
+    pub peer: PeerAddress,
+}
+
+impl fmt::Debug for AcceptedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcceptedStream").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+/// The other end of a connection, as the operating system names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// A process of this machine, through a Unix socket.
+    Unix { pid: Option<u32>, uid: u32 },
+    /// An address, through TCP, and the address of this host that it connected to.
+    Tcp { peer: SocketAddr, local: SocketAddr },
+    /// The host's own process.
+    InProcess,
+}
+
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerAddress::Unix { pid: Some(pid), uid } => write!(f, "process {pid} of user {uid}"),
+            PeerAddress::Unix { pid: None, uid } => write!(f, "user {uid}"),
+            PeerAddress::Tcp { peer, .. } => peer.fmt(f),
+            PeerAddress::InProcess => f.write_str("this host"),
+        }
+    }
+}
+
 #[async_trait]
 impl Listener for tokio::net::TcpListener {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        let (stream, _) = tokio::net::TcpListener::accept(self).await?;
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
+        let (stream, peer) = tokio::net::TcpListener::accept(self).await?;
         // A frame is written in one piece: waiting for more only costs time.
         stream.set_nodelay(true)?;
-        Ok(Box::new(stream))
+        let peer = PeerAddress::Tcp { peer, local: stream.local_addr()? };
+        Ok(AcceptedStream { stream: Box::new(stream), peer })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_host::{Clock, Host, Spawn, Task, Token};
-use grove_server::{AccessPolicy, HostServer, Listener, Stream};
+use grove_server::{AcceptedStream, AccessPolicy, HostServer, Listener, PeerAddress};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -60,9 +60,9 @@ pub fn pipes() -> (Dialer, Pipes) {
 
 #[async_trait]
 impl Listener for Pipes {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
         match self.0.recv().await {
-            Some(stream) => Ok(Box::new(stream)),
+            Some(stream) => Ok(AcceptedStream { stream: Box::new(stream), peer: PeerAddress::InProcess }),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }

@@ -104,8 +104,8 @@ async fn serve(carrier: &CopilotRelay, listener: &mut QuickAckListener) -> Resul
     let mut carried = JoinSet::new();
     loop {
         tokio::select! {
-            stream = listener.accept(), if carried.len() < MOST => {
-                let stream = stream.context("no more connections can be accepted")?;
+            accepted = listener.accept(), if carried.len() < MOST => {
+                let (stream, _) = accepted.context("no more connections can be accepted")?;
                 let carrier = carrier.clone();
                 carried.spawn(async move { carrier.carry(stream).await });
             }

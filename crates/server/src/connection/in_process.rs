@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::frame_log::{FrameDirection, FrameLog, FrameTap};
 use super::{MAX_QUEUED_MESSAGES, Texts, handle};
 use crate::dialect::ConnectionPeer;
+use crate::principal::Principal;
 
 /// The messages that a client may not have received yet. Further ones wait in its queue.
 const UNRECEIVED: usize = 64;
@@ -74,7 +75,7 @@ async fn serve(
 ) {
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(&host.config().limits));
-    let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone());
+    let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone(), Arc::new(Principal::in_process()));
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let tap = tap.as_ref();
     let handling = async {

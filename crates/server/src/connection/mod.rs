@@ -34,6 +34,7 @@ pub(crate) use write_buffer::{Texts, in_time};
 
 use crate::dialect::ConnectionPeer;
 use crate::listener::Stream;
+use crate::principal::Principal;
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 
@@ -61,13 +62,14 @@ pub(crate) async fn serve(
     stream: Box<dyn Stream>,
     read: Vec<u8>,
     first: Option<String>,
+    principal: Arc<Principal>,
 ) {
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(&host.config().limits));
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
     }
-    let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone()));
+    let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone(), principal));
     let inbox = Inbox::default();
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let mut connection = Box::pin(Connection::open(&host, tap, stream, read, queue.clone())).await;
@@ -346,7 +348,7 @@ mod tests {
     async fn the_task_of_an_idle_connection_does_not_hold_the_futures_of_requests() {
         let host = Host::in_memory(Env::in_memory(), Config::default(), Vec::new()).await.unwrap();
         let (stream, _client) = tokio::io::duplex(64);
-        let task = serve(host, None, Box::new(stream), Vec::new(), None);
+        let task = serve(host, None, Box::new(stream), Vec::new(), None, Arc::new(Principal::in_process()));
         assert!(size_of_val(&task) <= MAX_TASK_BYTES, "{} bytes", size_of_val(&task));
     }
 }

@@ -23,6 +23,7 @@ use super::peer::CopilotPeer;
 use crate::connection::{Texts, in_time};
 use crate::http::{Admission, Rejected};
 use crate::listener::Stream;
+use crate::principal::Principal;
 
 /// A client's messages that may wait; past this the connection is closed.
 ///
@@ -57,8 +58,8 @@ impl CopilotEndpoint {
     /// Serves a connection until it ends, without a secret.
     ///
     /// Its transport has authenticated the client, as pipes between two programs do.
-    pub(crate) async fn serve_pipes(&self, stream: impl Stream + 'static) {
-        self.serve(stream, None).await;
+    pub(crate) async fn serve_pipes(&self, stream: impl Stream + 'static, principal: Arc<Principal>) {
+        self.serve(stream, principal, None).await;
     }
 
     /// Serves a connection of a client that has to send the endpoint's secret first.
@@ -68,19 +69,25 @@ impl CopilotEndpoint {
     pub(crate) async fn serve_guest(
         &self,
         stream: impl Stream + 'static,
+        principal: Arc<Principal>,
         client_admission: Admission,
         rejected: Rejected,
     ) {
-        self.serve(stream, Some((client_admission, rejected))).await;
+        self.serve(stream, principal, Some((client_admission, rejected))).await;
     }
 
-    async fn serve(&self, stream: impl Stream + 'static, client_admission: Option<(Admission, Rejected)>) {
+    async fn serve(
+        &self,
+        stream: impl Stream + 'static,
+        principal: Arc<Principal>,
+        client_admission: Option<(Admission, Rejected)>,
+    ) {
         let (client_admission, mut rejected) = client_admission.unzip();
         let limits = &self.host().config().limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
         let calls = Arc::new(CallTable::new(CALLS));
-        let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), client_admission);
+        let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), principal, client_admission);
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
         self.host().add_unattached(id, queue.clone());

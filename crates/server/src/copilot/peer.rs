@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
 use crate::http::Admission;
+use crate::principal::Principal;
 
 /// The host's end of a connection. Clones are the same one.
 #[derive(Clone)]
@@ -27,6 +28,7 @@ struct CopilotPeerInner {
     id: ConnectionId,
     queue: Arc<Queue>,
     calls: Arc<CallTable>,
+    principal: Arc<Principal>,
     /// The id of this client in the sessions that it takes part in.
     client: ClientId,
     /// The listener's record of a client that has to authenticate; none for pipes.
@@ -73,6 +75,7 @@ impl CopilotPeer {
         id: ConnectionId,
         queue: Arc<Queue>,
         calls: Arc<CallTable>,
+        principal: Arc<Principal>,
         client_admission: Option<Admission>,
     ) -> Self {
         let is_in = client_admission.is_none();
@@ -81,7 +84,8 @@ impl CopilotPeer {
         endpoint.host().env().random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
         let state = Mutex::new(CopilotPeerState { is_in, open: HashMap::new() });
-        let peer = Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, client, client_admission, state }));
+        let peer =
+            Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, principal, client, client_admission, state }));
         if is_in {
             peer.admit();
         }
@@ -91,6 +95,11 @@ impl CopilotPeer {
     /// Says whether the client is authenticated.
     pub(super) fn is_in(&self) -> bool {
         self.state().is_in
+    }
+
+    /// The party behind the connection.
+    pub(super) fn principal(&self) -> &Arc<Principal> {
+        &self.0.principal
     }
 
     pub(super) fn endpoint(&self) -> &CopilotEndpoint {

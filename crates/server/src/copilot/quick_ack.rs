@@ -14,7 +14,7 @@ use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::listener::{Listener, Stream};
+use crate::listener::{AcceptedStream, Listener, PeerAddress};
 
 /// A TCP connection that acknowledges its input at once, and writes without delay.
 #[derive(Debug)]
@@ -71,15 +71,18 @@ impl QuickAckListener {
         self.0.local_addr()
     }
 
-    /// The next connection.
-    pub async fn accept(&mut self) -> io::Result<QuickAckStream> {
-        QuickAckStream::new(self.0.accept().await?.0)
+    /// The next connection, and its peer.
+    pub async fn accept(&mut self) -> io::Result<(QuickAckStream, SocketAddr)> {
+        let (stream, peer) = self.0.accept().await?;
+        Ok((QuickAckStream::new(stream)?, peer))
     }
 }
 
 #[async_trait]
 impl Listener for QuickAckListener {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
-        Ok(Box::new(QuickAckListener::accept(self).await?))
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
+        let local = self.local_addr()?;
+        let (stream, peer) = QuickAckListener::accept(self).await?;
+        Ok(AcceptedStream { stream: Box::new(stream), peer: PeerAddress::Tcp { peer, local } })
     }
 }

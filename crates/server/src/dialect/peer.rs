@@ -17,11 +17,13 @@ use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
 use super::{ahp, v1};
+use crate::principal::Principal;
 
 pub(crate) struct ConnectionPeer {
     host: Host,
     id: ConnectionId,
     queue: Arc<Queue>,
+    principal: Arc<Principal>,
     dialect_peer: PeerDialect,
     imports: ImportJobs,
     hub: SessionHubClient,
@@ -34,11 +36,11 @@ enum PeerDialect {
 }
 
 impl ConnectionPeer {
-    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone());
         let imports = ImportJobs::new(host.clone());
         let hub = SessionHubClient::new(host.clone(), queue.clone());
-        Self { host, id, queue, dialect_peer: PeerDialect::V1(first), imports, hub }
+        Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
 
     /// Handles one message. Its effect has happened, or its position is fixed, when this returns.

@@ -45,7 +45,8 @@ use wrong_tokens::{WrongTokens, gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
-use crate::listener::{Listener, Stream};
+use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
+use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -146,11 +147,11 @@ impl HostServer {
         let env = self.host.env().clone();
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+            while let Some(accepted) = accepted(listener.as_mut(), &env).await {
                 let Some((client_admission, rejected)) = arrived(&places, &pending_connections, access.proof()) else {
                     continue;
                 };
-                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), client_admission, rejected)));
+                env.spawn.spawn(Box::pin(serve_stream(accepted, router.clone(), client_admission, rejected)));
                 pending_connections.settled().await;
             }
         }));
@@ -173,10 +174,10 @@ impl HostServer {
 }
 
 /// The next connection; `None` when the listener has ended.
-async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stream>> {
+async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<AcceptedStream> {
     loop {
         match listener.accept().await {
-            Ok(stream) => return Some(stream),
+            Ok(accepted) => return Some(accepted),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => return None,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -207,9 +208,11 @@ pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> H
     server
 }
 
-async fn serve_stream(stream: Box<dyn Stream>, router: Router, client_admission: Admission, mut rejected: Rejected) {
+async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission: Admission, mut rejected: Rejected) {
+    let AcceptedStream { stream, peer } = accepted;
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(client_admission.clone());
+        request.extensions_mut().insert(peer);
         TowerToHyperService::new(router.clone()).call(request)
     });
     let serving = hyper::server::conn::http1::Builder::new()
@@ -231,6 +234,14 @@ impl ListenerState {
     async fn delay_wrong_token(&self) {
         let clock = &self.host.env().clock;
         clock.sleep(self.wrong_tokens.count(clock.now())).await;
+    }
+
+    /// The party behind a connection that was admitted.
+    fn principal(&self, peer: PeerAddress) -> Arc<Principal> {
+        Arc::new(match self.access.proof() {
+            Authentication::Required => Principal::host_token(peer),
+            Authentication::NotRequired => Principal::owner(peer),
+        })
     }
 
     /// Checks a page's answer, and returns the message that proves the host to the page.
@@ -289,12 +300,13 @@ async fn page(State(server): State<ListenerState>, request: Request) -> Response
 async fn page_or_upgrade(
     state: State<ListenerState>,
     client_admission: Extension<Admission>,
+    peer: Extension<PeerAddress>,
     request: Request,
 ) -> Response {
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, client_admission, request).await
+        upgrade(state, client_admission, peer, request).await
     }
 }
 
@@ -381,6 +393,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
 async fn upgrade(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
+    Extension(peer): Extension<PeerAddress>,
     mut request: Request,
 ) -> Response {
     let query = request.uri().query();
@@ -409,11 +422,12 @@ async fn upgrade(
     let upgraded = hyper::upgrade::on(&mut request);
     let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
+    let principal = server.principal(peer);
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {
                 let (stream, read) = raw_stream(upgraded);
-                connection::serve(host, frame_log.as_ref(), stream, read, first).await;
+                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).await;
             }
             Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
         }

@@ -15,7 +15,8 @@ use hyper_util::rt::TokioIo;
 use super::admission::{Authentication, PendingConnections};
 use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
 use crate::copilot::{CopilotEndpoint, EndpointConfig};
-use crate::listener::Listener;
+use crate::listener::{Listener, PeerAddress};
+use crate::principal::Principal;
 
 /// The protocol that the connection is upgraded to.
 pub const PROTOCOL: &str = "grove-copilot";
@@ -40,7 +41,7 @@ impl HostServer {
             (self.places.clone(), self.client_activity.clone(), self.pending_connections());
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+            while let Some(accepted) = accepted(listener.as_mut(), &env).await {
                 let Some((client_admission, rejected)) =
                     arrived(&places, &pending_connections, Authentication::Required)
                 else {
@@ -48,7 +49,9 @@ impl HostServer {
                 };
                 let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
-                    endpoint.serve_guest(stream, client_admission, rejected).await;
+                    // A port's own secret counts as the host's token: programs that open ports hold that one.
+                    let principal = Arc::new(Principal::host_token(accepted.peer));
+                    endpoint.serve_guest(accepted.stream, principal, client_admission, rejected).await;
                     drop(visit);
                 }));
                 pending_connections.settled().await;
@@ -109,6 +112,7 @@ fn opened(
 pub(super) async fn carry(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
+    Extension(peer): Extension<PeerAddress>,
     mut request: Request,
 ) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
@@ -134,14 +138,14 @@ pub(super) async fn carry(
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
-    let places = server.places.clone();
+    let (places, principal) = (server.places.clone(), server.principal(peer));
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
-            Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream)).await,
+            Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,
             Ok(stream) => {
                 let (client_admission, rejected) =
                     Admission::carried(places, place.clone(), &opened.pending_connections);
-                opened.endpoint.serve_guest(TokioIo::new(stream), client_admission, rejected).await;
+                opened.endpoint.serve_guest(TokioIo::new(stream), principal, client_admission, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
         }

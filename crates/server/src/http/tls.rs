@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, version};
 
 use super::admission::PendingConnections;
-use crate::listener::{Listener, Stream};
+use crate::listener::{AcceptedStream, Listener, PeerAddress};
 
 /// The time in which a client must complete the handshake; then it is dropped.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Certificate {
 pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
-    begun: FuturesUnordered<BoxFuture<'static, io::Result<Box<dyn Stream>>>>,
+    begun: FuturesUnordered<BoxFuture<'static, io::Result<AcceptedStream>>>,
     pending_connections: PendingConnections,
 }
 
@@ -100,7 +100,7 @@ impl std::fmt::Debug for TlsListener {
 
 #[async_trait]
 impl Listener for TlsListener {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
         loop {
             tokio::select! {
                 // A closing connection ends before the next one is accepted.
@@ -111,15 +111,16 @@ impl Listener for TlsListener {
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 },
                 accepted = self.inner.accept() => {
-                    let (stream, _) = accepted?;
+                    let (stream, peer) = accepted?;
                     // A frame is written in one piece: waiting for more only costs time.
                     stream.set_nodelay(true)?;
+                    let peer = PeerAddress::Tcp { peer, local: stream.local_addr()? };
                     let shaking = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
                     let (pending_connection, mut rejected) = self.pending_connections.enter();
                     self.begun.push(Box::pin(async move {
                         let _stranger = pending_connection;
                         tokio::select! {
-                            shaken = shaking => Ok(Box::new(shaken??) as Box<dyn Stream>),
+                            shaken = shaking => Ok(AcceptedStream { stream: Box::new(shaken??), peer }),
                             () = rejected.signaled() => Err(io::ErrorKind::ConnectionAborted.into()),
                         }
                     }));

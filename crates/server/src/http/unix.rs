@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use rustix::process::geteuid;
 use tokio::net::UnixListener;
 
-use crate::listener::{Listener, Stream};
+use crate::listener::{AcceptedStream, Listener, PeerAddress};
 
 /// A listener in the file system. Only processes of the same user have access, whatever the file's mode.
 #[derive(Debug)]
@@ -34,15 +34,16 @@ impl UnixSocket {
 
 #[async_trait]
 impl Listener for UnixSocket {
-    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
         loop {
             let (stream, _) = self.0.accept().await?;
             // The file's mode lets other users in for the moment before it is set.
-            let peer = stream.peer_cred()?.uid();
-            if peer == geteuid().as_raw() || peer == 0 {
-                return Ok(Box::new(stream));
+            let credentials = stream.peer_cred()?;
+            let (uid, pid) = (credentials.uid(), credentials.pid().and_then(|pid| u32::try_from(pid).ok()));
+            if uid == geteuid().as_raw() || uid == 0 {
+                return Ok(AcceptedStream { stream: Box::new(stream), peer: PeerAddress::Unix { pid, uid } });
             }
-            tracing::warn!(user = peer, "another user tried to use the host's socket");
+            tracing::warn!(user = uid, "another user tried to use the host's socket");
         }
     }
 }

@@ -1,0 +1,64 @@
+//! Principals: the holders of tokens behind connections, and their rights.
+
+use std::sync::Arc;
+
+use grove_core::{Scope, ScopeSet};
+
+use crate::listener::PeerAddress;
+
+/// The name of the principal with the host's own token.
+const HOST_TOKEN: &str = "host";
+/// The name of the principal behind the host's Unix socket.
+const OWNER: &str = "owner";
+/// The name of the principal of connections inside the host's process.
+const IN_PROCESS: &str = "in-process";
+
+/// The party behind a connection: the name of its token, its rights, and where it connects from.
+///
+/// The host decides all of it. Nothing that a client says of itself changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    name: Arc<str>,
+    scopes: ScopeSet,
+    address: PeerAddress,
+}
+
+impl Principal {
+    /// The holder of a named token.
+    pub fn new(name: impl Into<Arc<str>>, scopes: ScopeSet, address: PeerAddress) -> Self {
+        Self { name: name.into(), scopes, address }
+    }
+
+    /// A holder of the host's own token, who may do everything.
+    pub fn host_token(address: PeerAddress) -> Self {
+        Self::new(HOST_TOKEN, ScopeSet::ALL, address)
+    }
+
+    /// A process of the host's owner, through the host's own socket.
+    pub fn owner(address: PeerAddress) -> Self {
+        Self::new(OWNER, ScopeSet::ALL, address)
+    }
+
+    /// A part of the host's own process.
+    pub fn in_process() -> Self {
+        Self::new(IN_PROCESS, ScopeSet::ALL, PeerAddress::InProcess)
+    }
+
+    /// The name of the token, which people see in lists and in the audit log.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub fn scopes(&self) -> ScopeSet {
+        self.scopes
+    }
+
+    pub fn address(&self) -> PeerAddress {
+        self.address
+    }
+
+    /// Says whether the principal has a right.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope)
+    }
+}
