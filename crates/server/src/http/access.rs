@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use grove_checks::Check;
 use grove_host::Token;
 use percent_encoding::percent_decode_str;
 
@@ -152,13 +153,13 @@ impl AccessPolicy {
             AllowedHostNames::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
             AllowedHostNames::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
         };
-        if !ours(host) {
+        if Check::HostHeader.is_enforced() && !ours(host) {
             return Err(AccessError::ForeignHost);
         }
         let origin_is_ours = |origin: &axum::http::HeaderValue| {
             origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme)).is_some_and(ours)
         };
-        if !headers.get_all(header::ORIGIN).iter().all(origin_is_ours) {
+        if Check::Origin.is_enforced() && !headers.get_all(header::ORIGIN).iter().all(origin_is_ours) {
             return Err(AccessError::ForeignOrigin);
         }
         Ok(())
@@ -215,7 +216,7 @@ fn is_loopback_name(host: &str) -> bool {
 pub(super) fn check_site(method: &Method, headers: &HeaderMap) -> Result<(), AccessError> {
     let only_reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
     let is_ours = |site: &HeaderValue| site == "same-origin" || site == "none";
-    match only_reads || headers.get_all("sec-fetch-site").iter().all(is_ours) {
+    match !Check::FetchSite.is_enforced() || only_reads || headers.get_all("sec-fetch-site").iter().all(is_ours) {
         true => Ok(()),
         false => Err(AccessError::ForeignOrigin),
     }
