@@ -16,6 +16,9 @@ use crate::job::{Appended, Contestant, Loaded, SESSIONS, Screen};
 use crate::peers::{Peer, Peers};
 use crate::report::{AppendCell, LoadCell, Log, Report, ScreenCell};
 
+/// The runs of appends for each run of anything else: they take milliseconds, and a disk's times differ by half.
+const APPEND_RUNS: usize = 5;
+
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     ensure!(options.runs > 0, "--runs must be at least 1");
     let peers = Peers::find(options)?;
@@ -115,7 +118,7 @@ fn append(options: &Options, peers: &Peers, folder: &Path, report: &mut Report) 
     Command::new("sync").status().context("cannot run `sync`")?;
     let cell = |contestant| AppendCell { contestant, runs: Vec::new() };
     let (mut grove, mut pi_cell) = (cell(Contestant::Grove), cell(Contestant::Pi15));
-    for _ in 0..options.runs {
+    for _ in 0..options.runs * APPEND_RUNS {
         let place = tempfile::tempdir_in(folder)?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("sync").arg(place.path());

@@ -38,12 +38,17 @@ pub struct SideIndex {
     tail: u64,
 }
 
+/// The size of a record in a side index.
+const RECORD_BYTES: usize = 35;
+
 /// Renders a side index. `head` and `tail` are the log's first and last [`PROBE`] bytes (all of them if it has fewer).
 /// `None` if the log does not end with a complete line, or has no header: such a log is about to be changed.
 pub fn render(index: &LogIndex, head: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
     let parsed = &index.parsed;
     let header = parsed.header.as_ref().filter(|_| parsed.ending == Ending::Whole)?;
-    let mut out = SideIndexWriter(Vec::with_capacity(parsed.records.len() * 56 + 4096));
+    let mut out = SideIndexWriter(Vec::with_capacity(
+        parsed.records.len() * RECORD_BYTES + parsed.ids.bytes.len() + parsed.ids.ends.len() * 4 + 4096,
+    ));
     out.bytes(MAGIC);
     out.u32(FORMAT);
     out.u64(parsed.length);

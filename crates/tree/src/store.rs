@@ -93,6 +93,9 @@ pub async fn open_log_with_side_index(
     open_log(fs, path, new_id).await
 }
 
+/// The size of a write of a side index.
+const SIDE_PIECE: usize = 256 << 10;
+
 /// Writes the side index of a log. Returns false if it has none: a log that does not end with a complete line.
 pub async fn write_side_index(
     fs: &dyn SessionFs,
@@ -102,7 +105,17 @@ pub async fn write_side_index(
 ) -> Result<bool, LogError> {
     let [head, tail] = probe(fs, path, side_index::probes(index.log_length())).await?;
     let Some(bytes) = side_index::render(index, &head, &tail) else { return Ok(false) };
-    fs.write_file(side_path, &bytes).await?;
+    if bytes.len() <= SIDE_PIECE {
+        fs.write_file(side_path, &bytes).await?;
+        return Ok(true);
+    }
+    // A store may copy what it is given, so it is given pieces. The file gets its name when it is complete.
+    let unfinished = format!("{side_path}.new");
+    fs.write_file(&unfinished, b"").await?;
+    for piece in bytes.chunks(SIDE_PIECE) {
+        fs.append_file(&unfinished, piece).await?;
+    }
+    fs.rename(&unfinished, side_path).await?;
     Ok(true)
 }
 

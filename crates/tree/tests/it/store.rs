@@ -77,6 +77,22 @@ async fn with_a_side_index_only_what_was_appended_is_read() {
 }
 
 #[tokio::test]
+async fn a_large_side_index_is_written_in_pieces_and_replaces_one_that_was_not_finished() {
+    let store = store(long(10_000)).await;
+    let mut no_ids = || unreachable!();
+    let first = open_log(&store, LOG, &mut no_ids).await.unwrap();
+    let unfinished = format!("{SIDE}.new");
+    store.write_file(&unfinished, b"the beginning of another one").await.unwrap();
+    for _ in 0..2 {
+        assert!(write_side_index(&store, LOG, SIDE, &first.index).await.unwrap());
+        let again = open_log_with_side_index(&store, LOG, SIDE, &mut no_ids).await.unwrap();
+        assert_eq!(again.origin, IndexOrigin::SideIndex { read: 0 });
+        assert_eq!(branch(&again.index), branch(&first.index));
+        assert!(!store.exists(&unfinished).await.unwrap());
+    }
+}
+
+#[tokio::test]
 async fn a_log_that_does_not_end_whole_has_no_side_index() {
     let store = store(log_of(&[user("a", None, 1)]).trim_end()).await;
     let opened = open_log(&store, LOG, &mut ids_from(1)).await.unwrap();
