@@ -10,6 +10,7 @@ process.env['VITE_GROVE_URL'] = host;
 export default defineConfig({
   // Relative addresses, so that the page also works under a path of somebody else's server.
   base: './',
+  define: { __GROVE_CHECK_OFF__: '""' },
   plugins: [svelte()],
   build: {
     target: 'es2022',

@@ -13,9 +13,18 @@
 //! assert!(is_refused(false));
 //! ```
 
-/// Defines the checks: a variant, its name, and the test that fails without it.
+/// The program that runs a check's test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestSuite {
+    /// The unit tests of a package, or its test program `it`.
+    Package(&'static str),
+    /// The unit tests of the page, in `web`.
+    Page,
+}
+
+/// Defines the checks: a variant, its name, the suite of its test, and the test that fails without it.
 macro_rules! checks {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $krate:literal, $test:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $suite:expr, $test:literal;)*) => {
         /// A security check.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Check {
@@ -31,22 +40,169 @@ macro_rules! checks {
                 match self { $(Check::$variant => $name,)* }
             }
 
-            /// The test that fails without the check: the package, and the name of the test in its test program `it`, or
-            /// of a unit test.
-            pub const fn test(self) -> (&'static str, &'static str) {
-                match self { $(Check::$variant => ($krate, $test),)* }
+            /// The test that fails without the check, and its suite.
+            pub const fn test(self) -> (TestSuite, &'static str) {
+                match self { $(Check::$variant => ($suite, $test),)* }
             }
         }
     };
 }
 
+const AGENTS: TestSuite = TestSuite::Package("grove-agents");
+const CLIENT: TestSuite = TestSuite::Package("grove-client");
+const CORE: TestSuite = TestSuite::Package("grove-core");
+const FRAMES: TestSuite = TestSuite::Package("grove-frames");
+const FS: TestSuite = TestSuite::Package("grove-fs");
+const GROVE: TestSuite = TestSuite::Package("grove");
+const PAGE: TestSuite = TestSuite::Page;
+const SERVER: TestSuite = TestSuite::Package("grove-server");
+const SHIM: TestSuite = TestSuite::Package("grove-shim");
+const WIRE: TestSuite = TestSuite::Package("grove-wire");
+const WORK: TestSuite = TestSuite::Package("grove-work");
+
 checks! {
     /// A request names this host in its `Host` header.
-    HostHeader = "host-header", "grove-server", "exactly_one_host_header_and_it_is_ours";
+    HostHeader = "host-header", SERVER, "exactly_one_host_header_and_it_is_ours";
     /// A browser's request comes from a page of this host.
-    Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
+    Origin = "origin", SERVER, "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.
-    FetchSite = "fetch-site", "grove-server", "a_page_of_another_site_or_port_may_only_follow_a_link";
+    FetchSite = "fetch-site", SERVER, "a_page_of_another_site_or_port_may_only_follow_a_link";
+    /// The length of a request is given by `Content-Length` alone.
+    TransferEncoding = "transfer-encoding", SERVER, "a_request_whose_end_is_not_certain_is_refused_and_its_connection_closed";
+    /// A request has one `Content-Length`.
+    LengthCount = "length-count", SERVER, "a_request_has_one_length_and_an_upgrade_has_no_body";
+    /// An upgrade request has no body.
+    UpgradeBody = "upgrade-body", SERVER, "a_request_whose_end_is_not_certain_is_refused_and_its_connection_closed";
+    /// The head of a request is short.
+    HeadSize = "head-size", GROVE, "a_head_that_is_too_large_or_no_http_is_refused";
+    /// Every answer restricts what a page may do in a browser.
+    PageHeaders = "page-headers", SERVER, "every_answer_tells_a_browser_to_be_strict";
+    /// A connection over a network gives the token.
+    Token = "token", SERVER, "the_token_comes_as_bearer_or_in_the_query";
+    /// Wrong tokens are answered later and later.
+    WrongTokenDelay = "wrong-token-delay", SERVER, "wrong_tokens_are_answered_ever_later_and_right_ones_at_once";
+    /// A ticket was issued.
+    Ticket = "ticket", SERVER, "a_ticket_is_good_once";
+    /// A ticket or a challenge is used once.
+    TicketOnce = "ticket-once", SERVER, "an_answer_opens_one_socket_once_and_a_wrong_one_none";
+    /// A ticket expires.
+    TicketAge = "ticket-age", SERVER, "a_ticket_that_is_too_old_is_no_good";
+    /// The number of unused tickets is bounded.
+    TicketCount = "ticket-count", SERVER, "of_too_many_tickets_the_oldest_go";
+    /// A page that answers a challenge knows the token.
+    PageAnswer = "page-answer", SERVER, "an_answer_opens_one_socket_once_and_a_wrong_one_none";
+    /// A listener for other machines proves nothing under a loopback name.
+    LoopbackProof = "loopback-proof", SERVER, "a_page_key_is_for_the_origin_that_is_asked_for_and_no_other_listener_gives_one_for_loopback";
+    /// The rate of proofs is bounded.
+    ProofRate = "proof-rate", SERVER, "proofs_are_bounded_in_number_and_come_back_with_time";
+    /// The number of connections without a token is bounded.
+    PendingConnections = "pending-connections", SERVER, "strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next";
+    /// One token has a part of all connections.
+    TokenConnections = "token-connections", SERVER, "one_token_cannot_take_all_places_and_nobody_can_take_the_owners";
+    /// A message of a client has a largest size.
+    MessageSize = "message-size", GROVE, "a_message_that_is_too_large_closes_its_own_connection_with_1009";
+    /// A message is not nested deeply.
+    JsonDepth = "json-depth", WIRE, "depth_is_bounded_and_brackets_in_strings_do_not_count";
+    /// A client that reads too slowly is disconnected.
+    QueueSize = "queue-size", SERVER, "past_the_bound_the_connection_is_closed_and_reconnecting_brings_everything";
+    /// Other machines are served with TLS, or with an explicit flag.
+    ListenWithTls = "listen-with-tls", GROVE, "other_machines_are_served_with_tls_or_where_somebody_wants_it_without";
+    /// The port for the Copilot SDK is on loopback.
+    CopilotLoopback = "copilot-loopback", GROVE, "other_machines_are_served_with_tls_or_where_somebody_wants_it_without";
+    /// A client of the Copilot SDK's port gives its secret.
+    CopilotSecret = "copilot-secret", SERVER, "every_endpoint_at_an_address_requires_a_secret";
+    /// A program that opens a port for SDKs sets a secret.
+    CarrierSecret = "carrier-secret", SERVER, "a_program_that_carries_a_port_must_name_its_secret";
+    /// The Unix socket is used by processes of its owner.
+    SocketUser = "socket-user", SERVER, "another_user_may_not_use_the_socket";
+    /// The Unix socket can be opened by its owner alone.
+    SocketMode = "socket-mode", SERVER, "the_socket_can_be_opened_by_its_owner_alone";
+    /// A hook's token gives access to its chat's tree alone.
+    LeaseMethods = "lease-methods", SERVER, "a_hooks_token_opens_the_tree_of_its_chat_and_nothing_else";
+    /// A hook's token ends with the hook.
+    LeaseEnd = "lease-end", GROVE, "a_program_does_the_same_with_a_token_that_opens_one_chat_and_ends_with_it";
+    /// A client's tool call is completed by that client.
+    ToolOwner = "tool-owner", CORE, "a_client_runs_only_its_own_calls_and_only_while_they_run";
+    /// A visible file is below one of the roots, with all links followed.
+    Roots = "roots", WORK, "neither_dots_nor_links_lead_out_of_a_root";
+    /// Grove's own files are not visible.
+    PrivateFiles = "private-files", WORK, "what_is_private_is_silent_even_when_it_is_made_later";
+    /// Files of `/proc` are not visible.
+    ProcessFiles = "process-files", WORK, "files_that_describe_processes_are_never_shown";
+    /// Hard links to Grove's own files are not visible.
+    HardLinks = "hard-links", WORK, "a_hard_link_to_a_private_file_is_private_and_other_hard_links_are_not";
+    /// Grove's own folders are not visible under a second mount.
+    SecondMount = "second-mount", WORK, "a_private_folder_is_known_by_its_number_under_any_name";
+    /// The existence of a file outside the roots is not revealed.
+    HiddenExistence = "hidden-existence", WORK, "what_is_missing_is_said_only_where_the_nearest_folder_above_may_be_seen";
+    /// A broken link does not reveal what is missing outside the roots.
+    BrokenLinks = "broken-links", WORK, "a_link_that_leads_nowhere_does_not_tell_what_is_missing_outside";
+    /// A started program inherits no secret of the host's environment.
+    Environment = "environment", WORK, "secrets_in_our_environment_are_not_handed_on";
+    /// Links in folders that agents write to are not followed.
+    Links = "links", FS, "a_link_to_a_file_is_not_followed";
+    /// A name of a workspace file leads to no folder above.
+    Dots = "dots", FS, "each_class_of_bad_name_has_its_own_error";
+    /// A person approves writes to files that run programs.
+    ProtectedFiles = "protected-files", AGENTS, "names_are_guarded_in_any_case_and_only_below_the_working_directory";
+    /// A denial never chooses an option that allows.
+    OptionDecision = "option-decision", AGENTS, "a_verdict_without_a_fitting_option_cancels";
+    /// A tool's name in a question is one line.
+    ToolName = "tool-name", AGENTS, "a_tools_name_and_its_options_are_one_line_and_change_no_other_text";
+    /// An option's label in a question is one line.
+    OptionLabel = "option-label", AGENTS, "a_tools_name_and_its_options_are_one_line_and_change_no_other_text";
+    /// Text of agents has no control characters.
+    ControlCharacters = "control-characters", CORE, "a_title_is_one_trimmed_line_without_control_characters";
+    /// Text of agents does not change the direction of other text.
+    TextDirection = "text-direction", CORE, "a_title_is_one_trimmed_line_without_control_characters";
+    /// A name on a terminal is one line.
+    OneLine = "one-line", GROVE, "a_log_of_somebody_else_cannot_steer_the_terminal_nor_forge_a_line";
+    /// Output for programs cannot control a terminal.
+    EscapedOutput = "escaped-output", GROVE, "a_line_of_json_stays_the_same_value_and_cannot_steer_the_terminal";
+    /// Logs of frames hold no values of members that are secrets.
+    RedactedNames = "redacted-names", SERVER, "secrets_are_taken_out_at_any_depth";
+    /// Logs of frames hold no environment.
+    RedactedEnvironment = "redacted-environment", SERVER, "secrets_are_taken_out_at_any_depth";
+    /// Logs of frames hold no secret inside of text.
+    RedactedMarks = "redacted-marks", SERVER, "secrets_are_taken_out_at_any_depth";
+    /// Logs of frames hold no known secret.
+    RedactedValues = "redacted-values", AGENTS, "secrets_are_taken_out_at_any_depth";
+    /// A log of frames can be read by its owner alone.
+    FrameLogMode = "frame-log-mode", FRAMES, "frames_without_room_are_counted_and_the_file_is_its_owners_alone";
+    /// A file with a secret belongs to the user.
+    SecretOwner = "secret-owner", GROVE, "a_folder_that_others_may_write_to_or_that_belongs_to_another_is_refused";
+    /// Others cannot write to a file with a secret.
+    SecretWriters = "secret-writers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
+    /// Others cannot read a file with a secret.
+    SecretReaders = "secret-readers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
+    /// A file with a secret is no link.
+    SecretLinks = "secret-links", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
+    /// Others cannot write to a key or configuration file that the user names.
+    NamedSecretWriters = "named-secret-writers", GROVE, "a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused";
+    /// The folder of a shim can be entered by its owner alone.
+    ShimFolder = "shim-folder", SHIM, "a_folder_that_others_may_enter_is_refused_and_a_new_one_is_private";
+    /// A path with `..` is not trusted by its beginning.
+    TrustedPath = "trusted-path", GROVE, "a_trusted_folder_stays_trusted_with_what_is_below_it_and_nothing_beside_it";
+    /// The certificate of a remote host is the pinned one.
+    Pin = "pin", CLIENT, "a_certificate_that_is_not_pinned_is_refused_and_shown";
+    /// A person is warned before a token is sent unencrypted.
+    PlainAddress = "plain-address", CLIENT, "what_is_neither_encrypted_nor_stays_on_this_machine_can_be_read_by_others";
+    /// An address of a host is no option of SSH.
+    SshOptions = "ssh-options", CLIENT, "what_is_no_address_is_refused_and_what_would_be_an_option_as_well";
+    /// A line of a remote host has a largest size.
+    LineLength = "line-length", CLIENT, "a_line_that_is_too_long_ends_the_connection";
+    /// A client does not wait for ever for an answer.
+    AnswerTime = "answer-time", CLIENT, "what_the_host_never_answers_ends_in_time";
+    /// A client does not wait for ever for a silent host.
+    HostSilence = "host-silence", CLIENT, "a_host_that_falls_silent_is_given_up_for_lost";
+    /// A client reads no endless list.
+    ListPages = "list-pages", CLIENT, "a_list_that_never_ends_is_given_up";
+    /// The page survives an address that cannot be decoded.
+    PageAddress = "page-address", PAGE, "an address that cannot be read leads to the list";
+    /// The page shows control characters of agents as escapes.
+    PageText = "page-text", PAGE, "is shown with escapes, and other text as it is";
+    /// The page shows HTML of agents as text.
+    PageMarkdown = "page-markdown", PAGE, "shows HTML as it was written";
 }
 
 impl Check {
@@ -72,7 +228,7 @@ mod tests {
     fn each_check_has_a_name_of_its_own_and_a_test() {
         for (place, check) in Check::ALL.iter().enumerate() {
             assert!(Check::ALL[..place].iter().all(|other| other.name() != check.name()), "{check:?}");
-            assert!(!check.test().1.is_empty() && check.test().0.starts_with("grove"), "{check:?}");
+            assert!(!check.test().1.is_empty(), "{check:?}");
         }
     }
 }

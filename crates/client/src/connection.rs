@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
+use grove_checks::Check;
 use grove_wire::jsonrpc::{self, CallError, CallTable, ErrorObject, Frame};
 use grove_wire::v1::close_code;
 use serde_json::value::RawValue;
@@ -123,7 +124,8 @@ enum CallResponse {
 
 impl<D: Dialect> ConnectionReader<'_, D> {
     async fn run(mut self, mut stream: MessageStream) -> ConnectionEnd {
-        let silence = self.shared.limits.silence;
+        let limit = self.shared.limits.silence;
+        let silence = if Check::HostSilence.is_enforced() { limit } else { Duration::from_secs(86_400) };
         let mut last_message_at = Instant::now();
         let mut sweep = ticks(self.shared.limits.answer / 4);
         loop {

@@ -1,5 +1,6 @@
 //! Titles of sessions and chats: normalisation and sources.
 
+use grove_checks::Check;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::state::Session;
@@ -53,7 +54,9 @@ fn is_break(one: char) -> bool {
 /// Line breaks and tabs are among them. Text of agents and other machines is shown without such characters: with them,
 /// a tool's name could look like a question of Grove.
 pub fn is_unprintable(one: char) -> bool {
-    one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    Check::ControlCharacters.is_enforced() && one.is_control()
+        || Check::TextDirection.is_enforced()
+            && matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A text without unprintable characters, except for line breaks and tabs.

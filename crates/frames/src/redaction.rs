@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use grove_checks::Check;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -97,9 +98,11 @@ impl Redaction {
         let names_secret = text_of(NAME).is_some_and(|name| (self.rules.is_secret_name)(&unescaped(name)));
         let member = |name: &str, value: &str, out: &mut String| {
             let name = unescaped(name);
-            if (self.rules.is_secret_name)(&name) || (names_secret && name == VALUE) {
+            if Check::RedactedNames.is_enforced()
+                && ((self.rules.is_secret_name)(&name) || (names_secret && name == VALUE))
+            {
                 self.secret(value, out);
-            } else if self.rules.environment == Some(&*name) {
+            } else if Check::RedactedEnvironment.is_enforced() && self.rules.environment == Some(&*name) {
                 self.environment(value, depth, out);
             } else {
                 self.value(value, depth, out);
@@ -135,7 +138,7 @@ impl Redaction {
         let mut text = unescaped(json);
         let mut is_changed = false;
         for value in &self.values {
-            if text.contains(value.as_str()) {
+            if Check::RedactedValues.is_enforced() && text.contains(value.as_str()) {
                 text = text.replace(value.as_str(), REDACTED).into();
                 is_changed = true;
             }
@@ -165,7 +168,8 @@ impl Redaction {
             for (place, _) in lower.match_indices(mark.text) {
                 let start = place + mark.text.len();
                 let length = text[start..].bytes().take_while(|byte| is_token_byte(*byte)).count();
-                if length >= mark.min_bytes || (place == 0 && mark.is_header && length > 0) {
+                let is_secret = length >= mark.min_bytes || (place == 0 && mark.is_header && length > 0);
+                if Check::RedactedMarks.is_enforced() && is_secret {
                     marked.push((start, start + length));
                 }
             }

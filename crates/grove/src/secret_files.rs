@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use grove_checks::Check;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -58,7 +59,7 @@ pub(crate) fn check_named(path: &Path) -> Result<bool, SecretError> {
     // Editors of users with their own group create such files.
     let own_group = found.gid() == getegid().as_raw();
     let writers = if own_group { OTHERS_WRITE & 0o007 } else { OTHERS_WRITE };
-    if found.mode() & writers != 0 {
+    if Check::NamedSecretWriters.is_enforced() && found.mode() & writers != 0 {
         return Err(SecretError::Writable { path: path.to_owned() });
     }
     Ok(found.mode() & 0o004 != 0)
@@ -68,7 +69,8 @@ pub(crate) fn check_named(path: &Path) -> Result<bool, SecretError> {
 pub(crate) fn open(path: &Path) -> Result<Option<(File, bool)>, SecretError> {
     let failed = |error| SecretError::Io { path: path.to_owned(), error };
     // If a pipe has replaced the file, opening it must not block.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let links = if Check::SecretLinks.is_enforced() { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let flags = (links | OFlags::NONBLOCK).bits();
     let file = match OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -83,7 +85,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<(File, bool)>, SecretError> {
     }
     check(path, &found, &[geteuid().as_raw()])?;
     let was_readable = found.mode() & OTHERS != 0;
-    if was_readable {
+    if Check::SecretReaders.is_enforced() && was_readable {
         file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
     }
     Ok(Some((file, was_readable)))
@@ -102,7 +104,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Secret>, SecretError> {
 }
 
 fn check_owner(path: &Path, found: &Metadata, owners: &[u32]) -> Result<(), SecretError> {
-    match owners.contains(&found.uid()) {
+    match !Check::SecretOwner.is_enforced() || owners.contains(&found.uid()) {
         true => Ok(()),
         false => Err(SecretError::Owner { path: path.to_owned(), owner: found.uid() }),
     }
@@ -110,7 +112,7 @@ fn check_owner(path: &Path, found: &Metadata, owners: &[u32]) -> Result<(), Secr
 
 fn check(path: &Path, found: &Metadata, owners: &[u32]) -> Result<(), SecretError> {
     check_owner(path, found, owners)?;
-    if found.mode() & OTHERS_WRITE != 0 {
+    if Check::SecretWriters.is_enforced() && found.mode() & OTHERS_WRITE != 0 {
         return Err(SecretError::Writable { path: path.to_owned() });
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use etcetera::BaseStrategy;
+use grove_checks::Check;
 use grove_core::StoreName;
 use serde::Serialize;
 
@@ -241,7 +242,8 @@ impl Settings {
             _ => {}
         }
         let Setting { value: address, source } = &self.listen;
-        if !address.ip().is_loopback() && self.tls_cert.value.is_none() && !self.insecure.value {
+        let is_open = !address.ip().is_loopback() && self.tls_cert.value.is_none() && !self.insecure.value;
+        if Check::ListenWithTls.is_enforced() && is_open {
             bail!(
                 "{address} is not a loopback address (from {source}): other machines are served with --tls-cert and \
                  --tls-key, or with --insecure on a network where everybody may read everything; from elsewhere \
@@ -249,7 +251,9 @@ impl Settings {
             );
         }
         let Setting { value: copilot, source } = &self.copilot_listen;
-        if let Some(address) = copilot.filter(|address| !address.ip().is_loopback()) {
+        if let Some(address) =
+            copilot.filter(|address| Check::CopilotLoopback.is_enforced() && !address.ip().is_loopback())
+        {
             bail!(
                 "{address} is not a loopback address (from {source}): the Copilot SDK is served on this machine only; use \
                  127.0.0.1 or [::1]"

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
+use grove_checks::Check;
 use grove_host::FolderTrust;
 
 use crate::data_folder::write_private;
@@ -41,7 +42,7 @@ impl FolderTrust for TrustedFolders {
     fn is_trusted(&self, folder: &Path) -> bool {
         let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let climbs = folder.components().any(|part| part == std::path::Component::ParentDir);
-        !climbs && folders.iter().any(|trusted| folder.starts_with(trusted))
+        !(Check::TrustedPath.is_enforced() && climbs) && folders.iter().any(|trusted| folder.starts_with(trusted))
     }
 
     fn trust(&self, folder: &Path) -> Result<(), String> {

@@ -44,6 +44,17 @@ impl EvictionState {
         self.wanted.retain(|_, wanted| *wanted + 1 >= round);
     }
 
+    /// Forgets a session that does not exist, or no longer.
+    pub(crate) fn forget(&mut self, id: &SessionId) {
+        self.wanted.remove(id);
+        self.spills.remove(id);
+    }
+
+    /// The number of sessions that are noted as used.
+    pub(crate) fn noted(&self) -> usize {
+        self.wanted.len()
+    }
+
     fn is_wanted(&self, id: &SessionId) -> bool {
         self.wanted.contains_key(id)
     }

@@ -8,6 +8,7 @@ use crate::branch::ChatAddress;
 use crate::env::Random;
 use crate::host::Host;
 use crate::token::Token;
+use grove_checks::Check;
 
 /// The valid tokens. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,8 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.leases.with(|leases| leases.remove(self.token.reveal()));
+        if Check::LeaseEnd.is_enforced() {
+            self.leases.with(|leases| leases.remove(self.token.reveal()));
+        }
     }
 }

@@ -85,7 +85,8 @@ pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use editors::Editors;
 pub use env::*;
 pub use host::{
-    AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, WeakHost, install_hint,
+    AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, TableSizes, WeakHost,
+    install_hint,
 };
 pub use leases::Lease;
 pub use refusal::Refusal;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::FileError;
 use crate::error::blocking;
+use grove_checks::Check;
 
 /// The configured visible parts of the file system, independent of sessions.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +74,9 @@ impl Policy {
             // The existence of files outside the roots is not revealed: a missing file is only reported as such if the
             // nearest existing folder above it may be seen.
             Err(error) => match nearest(path) {
-                Some((above, _)) if self.shows(&above, access) => Err(FileError::from_io(error, path)),
+                Some((above, _)) if !Check::HiddenExistence.is_enforced() || self.shows(&above, access) => {
+                    Err(FileError::from_io(error, path))
+                }
                 Some(_) | None => Err(outside()),
             },
         }
@@ -95,7 +98,9 @@ impl Policy {
     }
 
     fn shows(&self, real: &Path, access: FileAccess) -> bool {
-        let inside = |root: &PathBuf| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
+        let inside = |root: &PathBuf| {
+            !Check::Roots.is_enforced() || fs::canonicalize(root).is_ok_and(|root| real.starts_with(root))
+        };
         let private = self.private();
         !is_private(real, &private)
             && self.roots(access).any(inside)
@@ -112,12 +117,13 @@ impl Policy {
 }
 
 pub(crate) fn is_private(real: &Path, private: &[PathBuf]) -> bool {
-    private.iter().any(|folder| real.starts_with(folder))
+    Check::PrivateFiles.is_enforced() && private.iter().any(|folder| real.starts_with(folder))
 }
 
 /// Returns whether a file describes processes, as those below `/proc` do: they hold environments, and lead to any file.
 fn describes_processes(real: &Path) -> bool {
-    rustix::fs::statfs(real).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
+    Check::ProcessFiles.is_enforced()
+        && rustix::fs::statfs(real).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 /// The file system of a file and its number there: they are the same under any name.
@@ -130,12 +136,13 @@ fn identity(path: &Path) -> Option<FileIdentity> {
 /// Returns whether a path leads to something private: through a folder that is mounted twice, or by a hard link.
 fn is_private_under_another_name(real: &Path, private: &[PathBuf]) -> bool {
     let known: Vec<FileIdentity> = private.iter().filter_map(|path| identity(path)).collect();
-    if real.ancestors().filter_map(identity).any(|above| known.contains(&above)) {
+    if Check::SecondMount.is_enforced() && real.ancestors().filter_map(identity).any(|above| known.contains(&above)) {
         return true;
     }
     // Most files have one name. Package managers link files, so this must not take long.
     let Ok(found) = fs::symlink_metadata(real) else { return false };
-    found.is_file() && found.nlink() > 1 && is_linked(private, (found.dev(), found.ino()))
+    let has_names = Check::HardLinks.is_enforced() && found.is_file() && found.nlink() > 1;
+    has_names && is_linked(private, (found.dev(), found.ino()))
 }
 
 /// Returns whether one of the first [`MOST_COMPARED`] files below these folders is this one. Upper folders come first:
@@ -171,7 +178,9 @@ fn nearest(path: &Path) -> Option<(PathBuf, PathBuf)> {
             if let Ok(real) = fs::canonicalize(above) {
                 return Some((real, rest.to_owned()));
             }
-            if let Ok(link) = fs::read_link(above) {
+            if let Ok(link) = fs::read_link(above)
+                && Check::BrokenLinks.is_enforced()
+            {
                 // Part by part: an empty rest would leave a slash at the end, which follows links by itself.
                 let mut there = above.parent()?.join(link);
                 there.extend(rest);
@@ -182,4 +191,25 @@ fn nearest(path: &Path) -> Option<(PathBuf, PathBuf)> {
         path = target?;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_private_folder_is_known_by_its_number_under_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        fs::create_dir_all(work.join("private/deep")).unwrap();
+        fs::create_dir_all(work.join("other")).unwrap();
+        // A folder that is mounted twice has two real paths. A link stands for the second mount here.
+        symlink(&work, folder.path().join("mount")).unwrap();
+        let private = [folder.path().join("mount/private")];
+        assert!(!is_private(&work.join("private/deep"), &private));
+        assert!(is_private_under_another_name(&work.join("private/deep"), &private));
+        assert!(!is_private_under_another_name(&work.join("other"), &private));
+    }
 }

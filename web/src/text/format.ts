@@ -1,5 +1,6 @@
 /** Times, paths and sizes for people. */
 
+import { isEnforced } from '../checks';
 import type { Cost } from '../state/meta';
 import type { Uri } from '../wire/protocol';
 import type { StringOrMarkdown } from '../wire/types';
@@ -78,6 +79,7 @@ export function lastLines(text: string, most: number): string {
  * seen: a command must be read as it is run.
  */
 export function visible(text: string): string {
+  if (!isEnforced('page-text')) return text;
   const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escape);
 }
@@ -86,7 +88,8 @@ export function visible(text: string): string {
 export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
-  } catch {
+  } catch (error) {
+    if (!isEnforced('page-address')) throw error;
     return undefined;
   }
 }

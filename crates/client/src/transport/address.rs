@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use grove_checks::Check;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use tokio_tungstenite::tungstenite::http::Uri;
 
@@ -124,7 +125,7 @@ fn parse_ssh(rest: &str) -> Option<SshAddress> {
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && !text.starts_with('-')
+    !text.is_empty() && !(Check::SshOptions.is_enforced() && text.starts_with('-'))
 }
 
 fn is_name(text: &str) -> bool {
@@ -137,7 +138,9 @@ impl HostAddress {
         let HostAddress::Plain(url) = self else { return false };
         let host = url.host().unwrap_or_default();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        !host.eq_ignore_ascii_case("localhost") && !address.is_ok_and(|address| address.is_loopback())
+        Check::PlainAddress.is_enforced()
+            && !host.eq_ignore_ascii_case("localhost")
+            && !address.is_ok_and(|address| address.is_loopback())
     }
 }
 

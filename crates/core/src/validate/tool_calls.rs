@@ -7,6 +7,7 @@ use crate::event::*;
 use crate::ids::*;
 use crate::state::*;
 use crate::turn::*;
+use grove_checks::Check;
 
 impl BatchBuilder<'_> {
     pub(super) fn resolve_permission(
@@ -89,7 +90,9 @@ impl BatchBuilder<'_> {
         let (_, active) = self.running(chat, turn)?;
         match (active.tool_call(call), self.who) {
             (None, _) => problem("is unknown"),
-            (Some(ToolCall { client: Some(owner), .. }), Actor::Client(client)) if owner != client => {
+            (Some(ToolCall { client: Some(owner), .. }), Actor::Client(client))
+                if Check::ToolOwner.is_enforced() && owner != client =>
+            {
                 problem("belongs to another client")
             }
             (Some(ToolCall { client: None, .. }), Actor::Client(_)) => problem("is run by the agent"),

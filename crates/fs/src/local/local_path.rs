@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::SystemTime;
 
+use grove_checks::Check;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -25,6 +26,7 @@ impl SymlinkPolicy {
     fn open_flags(self) -> OFlags {
         match self {
             SymlinkPolicy::Follow => OFlags::CLOEXEC,
+            SymlinkPolicy::Refuse if !Check::Links.is_enforced() => OFlags::CLOEXEC,
             SymlinkPolicy::Refuse => OFlags::CLOEXEC | OFlags::NOFOLLOW,
         }
     }
@@ -32,6 +34,7 @@ impl SymlinkPolicy {
     pub(super) fn at_flags(self) -> AtFlags {
         match self {
             SymlinkPolicy::Follow => AtFlags::empty(),
+            SymlinkPolicy::Refuse if !Check::Links.is_enforced() => AtFlags::empty(),
             SymlinkPolicy::Refuse => AtFlags::SYMLINK_NOFOLLOW,
         }
     }

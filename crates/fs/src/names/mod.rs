@@ -18,6 +18,7 @@ pub(crate) mod windows;
 
 use std::fmt;
 
+use grove_checks::Check;
 use unicode_normalization::is_nfc;
 
 use crate::{FsError, Result};
@@ -131,7 +132,7 @@ fn lead_fault(name: &str) -> Option<BadName> {
 fn part_fault(part: &str) -> Option<BadName> {
     match part {
         "" => Some(BadName::EmptyPart),
-        "." | ".." => Some(BadName::Dots),
+        "." | ".." if Check::Dots.is_enforced() => Some(BadName::Dots),
         _ if part.len() > MAX_PART => Some(BadName::LongPart),
         _ => windows::fault(part),
     }

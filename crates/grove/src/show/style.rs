@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use grove_checks::Check;
 use grove_core::{is_unprintable, printable};
 
 /// A text in a colour or weight.
@@ -45,6 +46,9 @@ pub(crate) fn sanitize(text: &str) -> String {
 
 /// The same on one line, for a name that must not look like several lines of ours.
 pub(crate) fn sanitize_line(text: &str) -> String {
+    if !Check::OneLine.is_enforced() {
+        return sanitize(text);
+    }
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -52,7 +56,8 @@ pub(crate) fn sanitize_line(text: &str) -> String {
 ///
 /// The escapes are those of JSON. So a line of JSON stays the same value, and in other text they can be seen.
 pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
-    let is_harmless = |c: char| c.is_ascii_control() && c != '\u{7f}' || !is_unprintable(c);
+    let is_harmless =
+        |c: char| !Check::EscapedOutput.is_enforced() || c.is_ascii_control() && c != '\u{7f}' || !is_unprintable(c);
     if text.chars().all(is_harmless) {
         return text.into();
     }

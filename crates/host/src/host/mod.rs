@@ -25,7 +25,7 @@ use tokio::sync::watch;
 pub use agents::{AgentFinder, install_hint};
 pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING};
 
-pub use status::HostStatus;
+pub use status::{HostStatus, TableSizes};
 
 use clients::waited_for;
 use connections::UnattachedConnections;

@@ -37,7 +37,10 @@ impl Host {
             let uri = uri.clone();
             move |published: &PublishedState| published.session_at(&uri).map(|session| (session.clone(), published.seq))
         });
-        let Some((tip, seq)) = found.await? else { return Ok(None) };
+        let Some((tip, seq)) = found.await? else {
+            self.sessions().rest.forget(&id);
+            return Ok(None);
+        };
         let agent = self.agents().iter().find(|agent| agent.info().id == tip.agent).cloned();
         let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { id: tip.agent.clone() }));
         // Sessions of missing stores are not listed either.
@@ -62,9 +65,18 @@ impl Host {
     /// Loads an evicted session of this id from its folder. It stays long enough to be used.
     pub async fn load(&self, id: &SessionId) -> Result<(), HostStopped> {
         self.mark_used(id);
-        let evicted =
-            |published: &PublishedState| published.evicted.get(id).map(|evicted| evicted.session.store.clone());
-        let Some(store) = self.0.sequencer.read(evicted) else { return Ok(()) };
+        let evicted = |published: &PublishedState| {
+            let store = published.evicted.get(id).map(|evicted| evicted.session.store.clone());
+            (store, published.is_known(id))
+        };
+        let store = match self.0.sequencer.read(evicted) {
+            (Some(store), _) => store,
+            (None, true) => return Ok(()),
+            (None, false) => {
+                self.sessions().rest.forget(id);
+                return Ok(());
+            }
+        };
         let loaded = match self.0.env.stores.get(&store) {
             Ok(fs) => session_file::load(fs.as_ref(), id, self.0.config.limits.snapshot()).await,
             Err(error) => Err(error.into()),
@@ -148,12 +160,21 @@ impl Host {
             let disposed = sent && disposed.await.is_ok();
             let mut result = Ok(disposed);
             if disposed {
-                host.sessions().open.remove(&id);
+                host.forget_session(&id);
                 result = host.active_sessions_changed().await.map(|()| true);
             }
             outcome.send(result).ok();
         }));
         removed.await.unwrap_or(Err(HostStopped))
+    }
+
+    /// Removes a session that is gone from every table: tables must not grow with the sessions that there once were.
+    fn forget_session(&self, id: &SessionId) {
+        let mut sessions = self.sessions();
+        sessions.open.remove(id);
+        sessions.rest.forget(id);
+        drop(sessions);
+        self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
     pub(crate) fn sessions(&self) -> MutexGuard<'_, OpenSessions> {

@@ -1,6 +1,6 @@
 //! The state of the host and of its storage.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use grove_core::SessionId;
 
@@ -18,6 +18,19 @@ pub struct HostStatus {
     pub server_seq: u64,
     /// The sessions in which everything is allowed without a question (`allowAll`), by their ids.
     pub allow_all: Vec<SessionId>,
+}
+
+/// The sizes of the tables that must not grow with the clients and sessions that there once were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSizes {
+    /// Clients, connected or remembered; at most [`Limits::known_clients`](crate::Limits::known_clients) that are gone.
+    pub clients: usize,
+    /// Sessions with a task.
+    pub open_sessions: usize,
+    /// Sessions that are noted as used, so that they are not evicted.
+    pub used_sessions: usize,
+    /// Sessions whose temporary files are kept.
+    pub kept_temp_files: usize,
 }
 
 /// Checks that the host's storage is still there; returns a description of the problem.
@@ -42,6 +55,15 @@ impl Host {
                 allow_all,
             }
         }))
+    }
+
+    /// The sizes of tables that could grow.
+    pub fn table_sizes(&self) -> TableSizes {
+        let clients = self.0.sequencer.known_clients();
+        let kept_temp_files = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let sessions = self.sessions();
+        let (open_sessions, used_sessions) = (sessions.open.len(), sessions.rest.noted());
+        TableSizes { clients, open_sessions, used_sessions, kept_temp_files }
     }
 
     /// The number of times that anything went through the sequencer, where it may wait for the disk.

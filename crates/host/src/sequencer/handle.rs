@@ -92,6 +92,11 @@ impl SequencerHandle {
         })
     }
 
+    /// The number of clients that are connected or remembered.
+    pub(crate) fn known_clients(&self) -> usize {
+        self.shared.clients().len()
+    }
+
     /// The number of connections whose clients are known.
     pub(crate) fn connections(&self) -> usize {
         self.shared.connections()

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
+use grove_checks::Check;
 use grove_core::{SessionId, Timestamp};
 use grove_wire::registry::Registry;
 use grove_wire::v1::close_code;
@@ -307,7 +308,7 @@ impl Queue {
                 return;
             }
             // A single message above the bound still fits into a queue that is below the bound.
-            let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
+            let full = self.is_full(&waiting);
             let crowded = waiting.messages >= self.max_messages / 2 || waiting.bytes >= self.max_bytes / 2;
             match item {
                 _ if full => {}
@@ -325,6 +326,11 @@ impl Queue {
         }
     }
 
+    /// Says whether a connection is too far behind. It is closed then, and gets a snapshot when it returns.
+    fn is_full(&self, waiting: &QueueState) -> bool {
+        Check::QueueSize.is_enforced() && (waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes)
+    }
+
     /// Appends events that may wait for a while; deltas are merged with waiting ones.
     pub(crate) fn push_patiently(&self, events: &Arc<EventFrames>, patience: Duration) {
         let is_delta = |(event, _): &(Arc<SequencedEvent>, Arc<str>)| event.event.change.delta().is_some();
@@ -336,7 +342,7 @@ impl Queue {
             if waiting.closed.is_some() {
                 return;
             }
-            let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
+            let full = self.is_full(&waiting);
             let first = waiting.items.is_empty();
             if !full {
                 waiting.push_merging(events);

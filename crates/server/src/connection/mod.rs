@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
+use grove_checks::Check;
 use grove_host::sequencer::ReplySink;
 use grove_host::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
 use grove_host::{Host, Task};
@@ -175,12 +176,13 @@ impl Connection {
         queue: Arc<Queue>,
     ) -> Box<Self> {
         let limits = &host.config().limits;
+        let message_bytes = Check::MessageSize.is_enforced().then_some(limits.message_bytes);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(SOCKET_BUFFER)
             .max_write_buffer_size(CONTROL_BYTES)
-            .max_message_size(Some(limits.message_bytes))
-            .max_frame_size(Some(limits.message_bytes));
+            .max_message_size(message_bytes)
+            .max_frame_size(message_bytes);
         let clock = &host.env().clock;
         Box::new(Self {
             socket: WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await,

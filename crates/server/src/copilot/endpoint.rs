@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grove_checks::Check;
 use grove_core::{SessionId, StoreName};
 use grove_host::Host;
 use grove_host::sequencer::ConnectionId;
@@ -88,6 +89,9 @@ impl CopilotEndpoint {
 
     /// Compares a secret with the endpoint's, in constant time.
     pub(super) fn opens(&self, guess: Option<&str>) -> bool {
+        if !Check::CopilotSecret.is_enforced() {
+            return true;
+        }
         match &self.0.config.secret {
             None => false,
             Some(secret) => !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into(),

@@ -189,7 +189,9 @@ impl AccessPolicy {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
         let host = host.to_ascii_lowercase();
         // Otherwise a program on a loopback port could get a proof for that port here, since any name is accepted here.
-        if matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host) {
+        let names_loopback =
+            matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host);
+        if Check::LoopbackProof.is_enforced() && names_loopback {
             return Err(AccessError::LoopbackName);
         }
         Ok(PageKey::derive(token.reveal(), &format!("{}{host}", self.scheme)))
@@ -197,7 +199,7 @@ impl AccessPolicy {
 
     fn opens(&self, guess: &str) -> bool {
         match &self.key {
-            AccessKey::Token(token) => token.matches(guess),
+            AccessKey::Token(token) => !Check::Token.is_enforced() || token.matches(guess),
             AccessKey::NotRequired => true,
         }
     }
@@ -228,15 +230,16 @@ pub(super) fn check_site(method: &Method, headers: &HeaderMap) -> Result<(), Acc
 /// parser hides a Content-Length behind a Transfer-Encoding, so the latter is refused as such: the few requests with a
 /// body are short.
 pub(super) fn check_length(headers: &HeaderMap) -> Result<(), AccessError> {
-    if headers.contains_key(header::TRANSFER_ENCODING) {
+    if Check::TransferEncoding.is_enforced() && headers.contains_key(header::TRANSFER_ENCODING) {
         return Err(AccessError::TransferEncoding);
     }
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let (length, another) = (lengths.next(), lengths.next());
-    if another.is_some() {
+    if Check::LengthCount.is_enforced() && another.is_some() {
         return Err(AccessError::LengthCount);
     }
-    if headers.contains_key(header::UPGRADE) && length.is_some_and(|length| length != "0") {
+    let upgrades_with_body = headers.contains_key(header::UPGRADE) && length.is_some_and(|length| length != "0");
+    if Check::UpgradeBody.is_enforced() && upgrades_with_body {
         return Err(AccessError::UpgradeWithBody);
     }
     Ok(())
@@ -321,6 +324,16 @@ mod tests {
         }
         let two = [("host", "localhost:4000"), ("origin", "http://localhost:4000"), ("origin", "null")];
         assert_eq!(access().check_source(&headers(&two)), Err(AccessError::ForeignOrigin));
+    }
+
+    #[test]
+    fn a_request_has_one_length_and_an_upgrade_has_no_body() {
+        let check = |pairs: &[(&str, &str)]| check_length(&headers(pairs));
+        assert_eq!((check(&[]), check(&[("content-length", "5")])), (Ok(()), Ok(())));
+        assert_eq!(check(&[("content-length", "5"), ("content-length", "5")]), Err(AccessError::LengthCount));
+        assert_eq!(check(&[("transfer-encoding", "chunked")]), Err(AccessError::TransferEncoding));
+        assert_eq!(check(&[("upgrade", "websocket"), ("content-length", "5")]), Err(AccessError::UpgradeWithBody));
+        assert_eq!(check(&[("upgrade", "websocket"), ("content-length", "0")]), Ok(()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use grove_checks::Check;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -100,7 +101,7 @@ impl ConnectionSlots {
         let permit = self.common.clone().try_acquire_owned().map_err(|_| full)?;
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let count = tokens.entry(token).or_default();
-        if *count >= self.limits.per_token {
+        if Check::TokenConnections.is_enforced() && *count >= self.limits.per_token {
             return Err(ConnectionLimitReached::Token { limit: self.limits.per_token });
         }
         *count += 1;
@@ -173,7 +174,7 @@ impl PendingConnections {
         let mut waiting = self.waiting();
         let number = waiting.next;
         waiting.next += 1;
-        while waiting.unauthenticated_connections.len() >= self.limit {
+        while Check::PendingConnections.is_enforced() && waiting.unauthenticated_connections.len() >= self.limit {
             let Some((_, oldest)) = waiting.unauthenticated_connections.pop_first() else { break };
             // It may have ended by itself.
             oldest.send(()).ok();
@@ -190,7 +191,7 @@ impl PendingConnections {
     /// would be unbounded.
     pub(super) async fn settled(&self) {
         // `Notify` remembers a connection that ends between the check and the wait.
-        while self.waiting().present > self.limit {
+        while Check::PendingConnections.is_enforced() && self.waiting().present > self.limit {
             self.left.notified().await;
         }
     }

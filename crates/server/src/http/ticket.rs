@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use grove_checks::Check;
 use grove_core::Timestamp;
 use grove_host::Env;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -58,7 +59,7 @@ impl Tickets {
         let secret = URL_SAFE_NO_PAD.encode(bytes);
         let swept = {
             let mut issued = self.issued();
-            while issued.tickets.len() >= MAX_TICKETS {
+            while Check::TicketCount.is_enforced() && issued.tickets.len() >= MAX_TICKETS {
                 issued.tickets.pop_front();
             }
             issued.tickets.push_back(Ticket { secret: secret.clone(), since: self.env.clock.now() });
@@ -81,7 +82,10 @@ impl Tickets {
             found.conditional_assign(&place, ticket.secret.as_bytes().ct_eq(guess.as_bytes()));
         }
         let place = usize::try_from(found).unwrap_or(usize::MAX);
-        issued.tickets.remove(place).is_some()
+        if !Check::TicketOnce.is_enforced() {
+            return issued.tickets.get(place).is_some();
+        }
+        issued.tickets.remove(place).is_some() || !Check::Ticket.is_enforced()
     }
 
     /// Removes each ticket when it expires, until none is left.
@@ -110,7 +114,7 @@ impl Tickets {
 
 impl IssuedTickets {
     fn forget_old(&mut self, now: Timestamp) {
-        self.tickets.retain(|ticket| ticket.left(now).is_some());
+        self.tickets.retain(|ticket| !Check::TicketAge.is_enforced() || ticket.left(now).is_some());
     }
 }
 

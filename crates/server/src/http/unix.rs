@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use async_trait::async_trait;
+use grove_checks::Check;
 use rustix::process::geteuid;
 use tokio::net::UnixListener;
 
@@ -27,7 +28,9 @@ impl UnixSocket {
             Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        if Check::SocketMode.is_enforced() {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        }
         Ok(Self(listener))
     }
 }
@@ -40,10 +43,36 @@ impl Listener for UnixSocket {
             // The file's mode lets other users in for the moment before it is set.
             let credentials = stream.peer_cred()?;
             let (uid, pid) = (credentials.uid(), credentials.pid().and_then(|pid| u32::try_from(pid).ok()));
-            if uid == geteuid().as_raw() || uid == 0 {
+            if may_connect(uid, geteuid().as_raw()) {
                 return Ok(AcceptedStream { stream: Box::new(stream), peer: PeerAddress::Unix { pid, uid } });
             }
             tracing::warn!(user = uid, "another user tried to use the host's socket");
         }
+    }
+}
+
+/// Says whether a user may use the socket of a host: its owner, and the administrator, who can read everything anyhow.
+fn may_connect(user: u32, owner: u32) -> bool {
+    !Check::SocketUser.is_enforced() || user == owner || user == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn another_user_may_not_use_the_socket() {
+        assert!(may_connect(1_000, 1_000) && may_connect(0, 1_000));
+        assert!(!may_connect(1_001, 1_000) && !may_connect(1_000, 0));
+    }
+
+    #[tokio::test]
+    async fn the_socket_can_be_opened_by_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _socket = UnixSocket::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     }
 }

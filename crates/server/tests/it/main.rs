@@ -32,6 +32,7 @@ mod store_forks;
 mod stores;
 mod summaries;
 mod surviving_agents;
+mod table_sizes;
 mod titles;
 mod tree;
 mod versions;

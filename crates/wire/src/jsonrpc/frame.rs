@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use grove_checks::Check;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -209,7 +210,7 @@ fn check_depth(text: &str) -> Result<(), ErrorObject> {
             _ if in_string => {}
             b'{' | b'[' => {
                 depth += 1;
-                if depth > MAX_DEPTH {
+                if Check::JsonDepth.is_enforced() && depth > MAX_DEPTH {
                     return Err(ErrorObject::invalid_request(format!("nested deeper than {MAX_DEPTH} levels")));
                 }
             }

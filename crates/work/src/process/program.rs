@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use grove_checks::Check;
 use serde::{Deserialize, Serialize};
 
 use super::ProcessError;
@@ -65,8 +66,10 @@ pub fn inherited_environment() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 fn is_inherited(name: &OsStr) -> bool {
-    name.to_str()
-        .is_some_and(|name| ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+    !Check::Environment.is_enforced()
+        || name.to_str().is_some_and(|name| {
+            ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        })
 }
 
 impl Program {

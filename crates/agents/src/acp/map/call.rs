@@ -1,5 +1,6 @@
 //! Tool calls: exactly the members that the agent sent, and no defaults.
 
+use grove_checks::Check;
 use grove_core::*;
 use serde_json::{Value, json};
 
@@ -23,7 +24,10 @@ pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
     update.kind = kind_name.as_deref().and_then(kind);
     let name = take_text(&mut members, "name").or_else(|| kind_name.filter(|kind| kind != "other"));
     // Questions show it: with a line break or a change of direction it could look like another question.
-    update.name = name.and_then(|name| normalized_title(&name));
+    update.name = match Check::ToolName.is_enforced() {
+        true => name.and_then(|name| normalized_title(&name)),
+        false => name,
+    };
     // A command may have several lines.
     update.title = take_text(&mut members, "title").map(|title| printable(&title)).filter(|title| !title.is_empty());
     update.stage = take_stage(&mut members);

@@ -1,6 +1,7 @@
 //! Permission requests and their answers.
 
 use agent_client_protocol_schema::v1 as acp;
+use grove_checks::Check;
 use grove_core::*;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -56,7 +57,11 @@ pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdic
     let chosen = verdict.and_then(|verdict| {
         let allows = verdict.decision == Decision::Approved;
         // An option of the opposite decision is never chosen, not even by its name.
-        let fitting = || offered.iter().filter(|option| allows_and_lasts(option).is_some_and(|(is, _)| is == allows));
+        let fits = |option: &&acp::PermissionOption| match Check::OptionDecision.is_enforced() {
+            true => allows_and_lasts(option).is_some_and(|(is, _)| is == allows),
+            false => true,
+        };
+        let fitting = || offered.iter().filter(fits);
         let named = verdict.option.as_deref().and_then(|id| fitting().find(|option| *option.option_id.0 == *id));
         named.or_else(|| fitting().min_by_key(|option| allows_and_lasts(option)))
     });
@@ -81,7 +86,10 @@ fn allows_and_lasts(option: &acp::PermissionOption) -> Option<(bool, bool)> {
 
 fn option(option: &acp::PermissionOption) -> Option<PermissionOption> {
     let (allows, lasting) = allows_and_lasts(option)?;
-    let label = normalized_title(&option.name).unwrap_or_default();
+    let label = match Check::OptionLabel.is_enforced() {
+        true => normalized_title(&option.name).unwrap_or_default(),
+        false => option.name.clone(),
+    };
     Some(PermissionOption { id: option.option_id.to_string(), label, allows, lasting })
 }
 

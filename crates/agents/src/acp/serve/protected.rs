@@ -2,6 +2,7 @@
 //!
 //! A hook in `.git` or a command in an agent's settings runs later, outside of the agent's present permissions.
 
+use grove_checks::Check;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -28,6 +29,9 @@ const CONFIGURATION: [&str; 15] = [
 
 /// The reason why a file is protected, in words that follow its path.
 pub(super) fn reason(roots: &[PathBuf], requested_path: &Path, real: &Path) -> Option<&'static str> {
+    if !Check::ProtectedFiles.is_enforced() {
+        return None;
+    }
     [requested_path, real].into_iter().find_map(|path| named(below_root(roots, path))).or_else(|| {
         let top = root(roots, real);
         let folders =
