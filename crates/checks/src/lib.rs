@@ -47,6 +47,8 @@ checks! {
     Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.
     FetchSite = "fetch-site", "grove-server", "a_page_of_another_site_or_port_may_only_follow_a_link";
+    /// A token without the scope of a method or action is refused.
+    Scopes = "scopes", "grove-server", "a_request_without_its_scope_is_refused_and_says_what_to_do";
 }
 
 impl Check {
