@@ -79,6 +79,8 @@ checks! {
     PageHeaders = "page-headers", SERVER, "every_answer_tells_a_browser_to_be_strict";
     /// A connection over a network gives the token.
     Token = "token", SERVER, "the_token_comes_as_bearer_or_in_the_query";
+    /// A token without the scope of a method or action is refused.
+    Scopes = "scopes", SERVER, "a_request_without_its_scope_is_refused_and_says_what_to_do";
     /// Wrong tokens are answered later and later.
     WrongTokenDelay = "wrong-token-delay", SERVER, "wrong_tokens_are_answered_ever_later_and_right_ones_at_once";
     /// A ticket was issued.

@@ -109,9 +109,27 @@ impl ScopeSet {
         self.0 & other.0 == other.0
     }
 
+    /// Both sets together.
+    #[must_use]
+    pub const fn union(self, other: ScopeSet) -> Self {
+        ScopeSet(self.0 | other.0)
+    }
+
+    /// The scopes that both sets have.
+    #[must_use]
+    pub const fn intersection(self, other: ScopeSet) -> Self {
+        ScopeSet(self.0 & other.0)
+    }
+
     /// The scopes of the set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+    }
+}
+
+impl From<Option<Scope>> for ScopeSet {
+    fn from(scope: Option<Scope>) -> Self {
+        scope.into_iter().collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grove_checks::Check;
 use grove_core::{Scope, ScopeSet};
 
 use crate::listener::PeerAddress;
@@ -22,6 +23,21 @@ pub struct Principal {
     scopes: ScopeSet,
     address: PeerAddress,
 }
+
+/// The refusal of a request or an action that needs a scope that the token does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{operation} needs the scope `{scope}`, which the token `{token}` does not have: use another token, or have the owner \
+     of the host make one with `grove token add NAME --can {scope}`"
+)]
+pub(crate) struct MissingScope {
+    operation: String,
+    scope: Scope,
+    token: Arc<str>,
+}
+
+/// The longest name of an operation that a refusal shows.
+const MAX_OPERATION_CHARS: usize = 100;
 
 impl Principal {
     /// The holder of a named token.
@@ -55,6 +71,17 @@ impl Principal {
 
     pub fn address(&self) -> PeerAddress {
         self.address
+    }
+
+    /// Refuses an operation if it needs a scope that the principal does not have.
+    pub(crate) fn check(&self, needed: ScopeSet, operation: &str) -> Result<(), MissingScope> {
+        match needed.iter().find(|scope| !self.may(*scope)) {
+            Some(scope) if Check::Scopes.is_enforced() => {
+                let operation = operation.chars().take(MAX_OPERATION_CHARS).collect();
+                Err(MissingScope { operation, scope, token: self.name.clone() })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Says whether the principal has a right.

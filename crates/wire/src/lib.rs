@@ -11,6 +11,7 @@
 //! - [`copilot`]: the GitHub Copilot SDK's dialect: its frames, methods and events, and a session as a list of such
 //!   events.
 //! - [`x_grove`]: Grove's extensions to each dialect.
+//! - [`scopes`]: the scope of every method and action, of every dialect.
 //!
 //! A dialect has its types and three translations: `project` (state), `encode` (events) and `decode` (clients'
 //! actions). The types of [`ahp`] are our own: they refuse a malformed action instead of reading it as an unknown one,
@@ -41,6 +42,7 @@ pub mod invalid_seq;
 pub mod jsonrpc;
 pub mod refusal;
 pub mod registry;
+pub mod scopes;
 mod turn_encodings;
 pub mod v1;
 mod value_reader;

@@ -55,13 +55,18 @@ impl InProcessHost {
         Self { frame_log: Some(log), ..self }
     }
 
-    /// Opens a connection, which a task of the host's own serves.
+    /// Opens a connection with all rights, which a task of the host's own serves.
     pub fn connect(&self) -> Result<InProcessConnection, HostStopped> {
+        self.connect_as(Principal::in_process())
+    }
+
+    /// Opens a connection with the rights of a principal.
+    pub fn connect_as(&self, principal: Principal) -> Result<InProcessConnection, HostStopped> {
         let host = self.host.upgrade().ok_or(HostStopped)?;
         let (to_host, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
         let (output, from_host) = mpsc::channel(UNRECEIVED);
         let spawn = host.env().spawn.clone();
-        spawn.spawn(Box::pin(serve(host, self.frame_log.clone(), messages, output)));
+        spawn.spawn(Box::pin(serve(host, Arc::new(principal), self.frame_log.clone(), messages, output)));
         Ok(InProcessConnection { to_host, from_host })
     }
 }
@@ -69,13 +74,14 @@ impl InProcessHost {
 /// Serves a connection until either side ends it.
 async fn serve(
     host: Host,
+    principal: Arc<Principal>,
     frame_log: Option<FrameLog>,
     messages: mpsc::Receiver<String>,
     output: mpsc::Sender<InProcessMessage>,
 ) {
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(&host.config().limits));
-    let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone(), Arc::new(Principal::in_process()));
+    let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone(), principal);
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let tap = tap.as_ref();
     let handling = async {

@@ -6,6 +6,7 @@
 use futures_util::future::BoxFuture;
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
+use grove_wire::scopes;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
@@ -62,6 +63,10 @@ impl CopilotPeer {
     pub(super) fn dispatch<'a>(&'a self, method: Method, params: Option<&'a RawValue>) -> BoxFuture<'a, CopilotResult> {
         if method != Method::Connect && !self.is_in() {
             return Box::pin(std::future::ready(Err(CopilotError::Error(error::authentication_required()))));
+        }
+        if let Err(missing) = self.principal().check(scopes::copilot_method(method).into(), method.as_str()) {
+            let error = error::not_permitted(method.as_str(), missing);
+            return Box::pin(std::future::ready(Err(CopilotError::Error(error))));
         }
         let call = MethodCall { method, params };
         match method {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use grove_core::{ClientId, SessionId, SessionUri};
+use grove_core::{ClientId, Scope, SessionId, SessionUri};
 use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, PublishedState};
 use grove_host::session::{CommandError, SessionHandle};
@@ -131,10 +131,12 @@ impl CopilotPeer {
         self.0.client_admission.as_ref()
     }
 
-    /// Admits the client: it may send requests, and is notified of created and deleted sessions.
+    /// Admits the client: it may send requests, and is notified of created and deleted sessions if it may see them.
     pub(super) fn admit(&self) {
         self.state().is_in = true;
-        self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
+        if self.principal().may(Scope::Read) {
+            self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
+        }
     }
 
     /// Notes that the client has opened a session.

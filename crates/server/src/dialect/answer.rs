@@ -1,6 +1,6 @@
 //! Common parts of requests and answers in all dialects.
 
-use grove_core::ClientId;
+use grove_core::{ClientId, RefusalKind};
 use grove_host::Refusal;
 use grove_host::sequencer::HostStopped;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
@@ -8,6 +8,8 @@ use grove_wire::refusal::error_code;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+use crate::principal::MissingScope;
 
 pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let params = params.ok_or_else(|| ErrorObject::invalid_params("params are missing"))?;
@@ -24,6 +26,11 @@ pub(super) fn client_id(id: String) -> Result<ClientId, ErrorObject> {
 
 pub(super) fn not_initialized() -> ErrorObject {
     ErrorObject::invalid_request("send `initialize` or `reconnect` first")
+}
+
+/// The answer to a request that needs a scope that the client's token does not have.
+pub(super) fn not_permitted(missing: &MissingScope) -> ErrorObject {
+    ErrorObject::new(error_code(RefusalKind::NotPermitted), missing.to_string())
 }
 
 pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {

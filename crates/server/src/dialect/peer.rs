@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use grove_core::ClientId;
+use grove_core::{ClientId, ScopeSet};
 use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
-use grove_wire::ahp::ROOT;
+use grove_wire::ahp::{self as ahp_wire, ROOT};
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
-use grove_wire::x_grove;
+use grove_wire::scopes::{self, further};
+use grove_wire::{v1 as v1_wire, x_grove};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::answer::not_permitted;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
@@ -37,7 +39,7 @@ enum PeerDialect {
 
 impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
-        let first = v1::Peer::new(host.clone(), id, queue.clone());
+        let first = v1::Peer::new(host.clone(), id, queue.clone(), principal.clone());
         let imports = ImportJobs::new(host.clone());
         let hub = SessionHubClient::new(host.clone(), queue.clone());
         Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
@@ -49,12 +51,17 @@ impl ConnectionPeer {
             && !first.has_begun()
             && self.begins_ahp(&request.method, request.params).await
         {
-            let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone());
+            let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone(), self.principal.clone());
             self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
         }
         match message {
             Ok(RpcMessage::Request(request)) => {
                 let id = request.id.clone();
+                let needed = self.needed_scopes(&request.method, request.params);
+                if let Err(missing) = self.principal.check(needed, &request.method) {
+                    let error = not_permitted(&missing);
+                    return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
+                }
                 let method = x_grove::Method::named(&request.method);
                 if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
                     return self.hub.handle(&client, id, method, request.params, reply).await;
@@ -115,6 +122,19 @@ impl ConnectionPeer {
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
             Err(InvalidMessage { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
+        }
+    }
+
+    /// The scopes that a request needs. An unknown one needs none: the dialect refuses it.
+    fn needed_scopes(&self, method: &str, params: Option<&RawValue>) -> ScopeSet {
+        if let Some(method) = x_grove::Method::named(method) {
+            return ScopeSet::from(scopes::x_grove_method(method)).union(further::x_grove_method(method, params));
+        }
+        match &self.dialect_peer {
+            PeerDialect::V1(_) => v1_wire::Method::named(method).and_then(scopes::v1_method).into(),
+            PeerDialect::Ahp(_) => ahp_wire::Method::named(method).map_or(ScopeSet::NONE, |method| {
+                ScopeSet::from(scopes::ahp_method(method)).union(further::ahp_method(method, params))
+            }),
         }
     }
 

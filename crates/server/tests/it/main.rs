@@ -24,6 +24,7 @@ mod in_process;
 mod page_access;
 mod passes;
 mod refusals;
+mod scopes;
 mod server;
 mod slow_clients;
 mod spills;

@@ -10,6 +10,8 @@ pub mod error_code {
     pub const AUTHENTICATION_REQUIRED: i64 = -32001;
     /// A `connect` with a wrong token.
     pub const AUTHENTICATION_FAILED: i64 = -32002;
+    /// A call that needs a scope that the client's token does not have. The SDK has no code for it; this is AHP's.
+    pub const PERMISSION_DENIED: i64 = crate::ahp::error_code::PERMISSION_DENIED;
 }
 
 /// The maximum length of a method's name in an error.
@@ -38,6 +40,11 @@ pub fn authentication_required() -> ErrorObject {
 /// The error of a wrong token.
 pub fn authentication_failed() -> ErrorObject {
     ErrorObject::new(error_code::AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
+}
+
+/// The error of a call that the client's token does not permit.
+pub fn not_permitted(method: &str, reason: impl std::fmt::Display) -> ErrorObject {
+    ErrorObject { code: error_code::PERMISSION_DENIED, ..failed(method, reason) }
 }
 
 fn shown(method: &str) -> &str {

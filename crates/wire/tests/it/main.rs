@@ -29,6 +29,7 @@ mod json;
 #[allow(dead_code, unused_imports, reason = "shared with core's tests, which use more of it")]
 mod random;
 mod reducers;
+mod scopes;
 mod shapes;
 mod typescript;
 mod v1_properties;

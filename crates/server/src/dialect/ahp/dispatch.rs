@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, ClientId, Extra, TurnId};
+use grove_core::{ChatId, ClientId, Extra, ScopeSet, TurnId};
 use grove_host::history::CONTINUE_FIRST;
 use grove_host::sequencer::{DirectReply, ahp_echo};
 use grove_host::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome};
@@ -10,6 +10,7 @@ use grove_storage::ActionOrigin;
 use grove_wire::ahp::uri::ChannelName;
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
+use grove_wire::scopes::{self, further};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -35,7 +36,11 @@ impl Peer {
             ChannelTarget::Chat(_, chat) => Some(chat),
             ChannelTarget::Root | ChannelTarget::Session(_) => None,
         };
-        let client_request = action.map_err(|error| error.to_string()).and_then(|action| client_request(action, chat));
+        let client_request = action.map_err(|error| error.to_string()).and_then(|action| {
+            let needed = ScopeSet::from(scopes::ahp_action(&action)).union(further::ahp_action(&action));
+            self.principal.check(needed, action.kind()).map_err(|missing| missing.to_string())?;
+            client_request(action, chat)
+        });
         let answer = self.direct_reply(params.channel, params.action, origin.clone());
         match target {
             ChannelTarget::Root => {

@@ -31,12 +31,14 @@ use serde_json::value::RawValue;
 use self::resources::Watches;
 use super::answer::{encode, not_initialized, read_params};
 use super::unnumbered;
+use crate::principal::Principal;
 
 /// The host's end of a connection.
 pub(crate) struct Peer {
     host: Host,
     id: ConnectionId,
     queue: Arc<Queue>,
+    principal: Arc<Principal>,
     /// The client's id, once it has sent it.
     client: Option<ClientId>,
     spellings: Arc<Spellings>,
@@ -46,9 +48,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+    pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let watches = Watches::new(host.clone(), id);
-        Self { host, id, queue, client: None, spellings: Arc::default(), watches, asked: None }
+        Self { host, id, queue, principal, client: None, spellings: Arc::default(), watches, asked: None }
     }
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.

@@ -9,6 +9,7 @@ use grove_host::session::{self, ActionRefusal, ClientAction, ClientRequest};
 use grove_storage::ActionOrigin;
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::ErrorObject;
+use grove_wire::scopes;
 use grove_wire::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -57,9 +58,12 @@ impl Peer {
         }
         let head: Head =
             serde_json::from_str(raw.get()).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
-        let command = v1::Action::parse(&raw)
-            .map_err(|error| error.to_string())
-            .and_then(|action| v1::decode::command(action).map_err(|error| error.to_string()));
+        let command = v1::Action::parse(&raw).map_err(|error| error.to_string()).and_then(|action| {
+            let kind = action.kind();
+            let needed = scopes::v1_action(kind).into();
+            self.principal.check(needed, kind.as_str()).map_err(|missing| missing.to_string())?;
+            v1::decode::command(action).map_err(|error| error.to_string())
+        });
         let connection = self.id;
         let answer = {
             let origin = v1_origin(&origin);

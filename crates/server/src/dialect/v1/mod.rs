@@ -24,19 +24,21 @@ use grove_wire::jsonrpc::{ErrorObject, Request};
 use grove_wire::v1::{self, Method, error_code};
 
 use super::answer::{encode, not_initialized, stopped};
+use crate::principal::Principal;
 
 /// The host's end of a version-1 connection.
 pub(crate) struct Peer {
     host: Host,
     id: ConnectionId,
     queue: Arc<Queue>,
+    principal: Arc<Principal>,
     /// The client's id, once it has sent it.
     client: Option<ClientId>,
 }
 
 impl Peer {
-    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
-        Self { host, id, queue, client: None }
+    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
+        Self { host, id, queue, principal, client: None }
     }
 
     /// Says whether the client has initialized.

@@ -1,0 +1,126 @@
+//! The further scopes that the params of a request or the body of an action need.
+//!
+//! Params that cannot be read need none: the request is refused for that reason.
+
+use grove_core::{Scope, ScopeSet, SessionConfig};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::ahp::{self, SessionAction};
+use crate::x_grove::{self, PermissionsParams};
+
+/// The settings that change nothing of what an agent asks for: the model, and how long it thinks.
+///
+/// An agent may define any setting, and many define one that ends all questions, so others count as such.
+const HARMLESS_SETTINGS: [&str; 6] =
+    ["model", "reasoning_effort", "reasoningEffort", "effort", "thought_level", "thinking"];
+
+/// The further scopes of `initialize` and `reconnect`: they may subscribe.
+fn connect(params: Option<&RawValue>) -> ScopeSet {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Subscriptions {
+        initial_subscriptions: Value,
+        subscriptions: Value,
+    }
+    let wanted: Subscriptions = read(params);
+    let is_empty = |list: &Value| list.is_null() || list.as_array().is_some_and(Vec::is_empty);
+    match is_empty(&wanted.initial_subscriptions) && is_empty(&wanted.subscriptions) {
+        true => ScopeSet::NONE,
+        false => ScopeSet::NONE.with(Scope::Read),
+    }
+}
+
+/// The further scopes of a request of the Agent Host Protocol.
+pub fn ahp_method(method: ahp::Method, params: Option<&RawValue>) -> ScopeSet {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Settings {
+        config: Option<Map<String, Value>>,
+    }
+    match method {
+        ahp::Method::Initialize | ahp::Method::Reconnect => connect(params),
+        ahp::Method::CreateSession => settings(&read::<Settings>(params).config.unwrap_or_default()),
+        _ => ScopeSet::NONE,
+    }
+}
+
+/// The further scopes of an action of the Agent Host Protocol.
+pub fn ahp_action(action: &ahp::Action) -> ScopeSet {
+    match action {
+        // Replacing all settings also resets the mode.
+        ahp::Action::Session(SessionAction::ConfigChanged(changed)) if changed.replace.unwrap_or(false) => {
+            ScopeSet::NONE.with(Scope::Approve)
+        }
+        ahp::Action::Session(SessionAction::ConfigChanged(changed)) => settings(&changed.config),
+        _ => ScopeSet::NONE,
+    }
+}
+
+/// The further scopes of a method of Grove's extensions.
+pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> ScopeSet {
+    match method {
+        x_grove::Method::Permissions if read::<PermissionsParams>(params).revoke => ScopeSet::NONE.with(Scope::Approve),
+        _ => ScopeSet::NONE,
+    }
+}
+
+fn settings(values: &Map<String, Value>) -> ScopeSet {
+    debug_assert!(!HARMLESS_SETTINGS.contains(&SessionConfig::MODE));
+    match values.keys().all(|name| HARMLESS_SETTINGS.contains(&name.as_str())) {
+        true => ScopeSet::NONE,
+        false => ScopeSet::NONE.with(Scope::Approve),
+    }
+}
+
+fn read<T: Default + serde::de::DeserializeOwned>(params: Option<&RawValue>) -> T {
+    params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    const READ: ScopeSet = ScopeSet::NONE.with(Scope::Read);
+    const APPROVE: ScopeSet = ScopeSet::NONE.with(Scope::Approve);
+
+    #[test]
+    fn a_connection_that_subscribes_at_once_reads() {
+        for (text, expected) in [
+            (r#"{"clientId":"a"}"#, ScopeSet::NONE),
+            (r#"{"initialSubscriptions":[]}"#, ScopeSet::NONE),
+            (r#"{"initialSubscriptions":["agenthost:root"]}"#, READ),
+            (r#"{"subscriptions":[{"channel":"ahp-root://"}]}"#, READ),
+            (r#"{"subscriptions":"ahp-root://"}"#, READ),
+        ] {
+            assert_eq!(connect(Some(&raw(text))), expected, "{text}");
+        }
+        assert_eq!(connect(None), ScopeSet::NONE);
+    }
+
+    #[test]
+    fn a_setting_that_may_end_questions_needs_approve() {
+        let action = |text: &str| ahp_action(&ahp::Action::parse(text).unwrap());
+        let changed = |config: &str| action(&format!(r#"{{"type":"session/configChanged","config":{config}}}"#));
+        assert_eq!(changed(r#"{"model":"m","effort":"high"}"#), ScopeSet::NONE);
+        assert_eq!(changed(r#"{"mode":"bypassPermissions"}"#), APPROVE);
+        assert_eq!(changed(r#"{"model":"m","approval_policy":"never"}"#), APPROVE);
+        assert_eq!(action(r#"{"type":"session/configChanged","config":{},"replace":true}"#), APPROVE);
+        let create = |text: &str| ahp_method(ahp::Method::CreateSession, Some(&raw(text)));
+        assert_eq!(create(r#"{"channel":"a:/b","config":{"mode":"yolo"}}"#), APPROVE);
+        assert_eq!(create(r#"{"channel":"a:/b","config":{"model":"m"}}"#), ScopeSet::NONE);
+        assert_eq!(create(r#"{"channel":"a:/b"}"#), ScopeSet::NONE);
+    }
+
+    #[test]
+    fn revoking_permissions_needs_approve_and_listing_them_does_not() {
+        let scopes = |text: &str| x_grove_method(x_grove::Method::Permissions, Some(&raw(text)));
+        assert_eq!(scopes(r#"{"channel":"a:/b","revoke":true}"#), APPROVE);
+        assert_eq!(scopes(r#"{"channel":"a:/b"}"#), ScopeSet::NONE);
+    }
+}
