@@ -14,6 +14,7 @@ mod bodies;
 mod copilot;
 mod histories;
 mod logs;
+mod policies;
 mod stores;
 mod trees;
 mod workspaces;
@@ -24,6 +25,7 @@ pub use bodies::*;
 pub use copilot::*;
 pub use histories::*;
 pub use logs::*;
+pub use policies::*;
 pub use stores::*;
 pub use trees::*;
 pub use workspaces::*;
@@ -67,4 +69,6 @@ pub const BODIES: &[Body] = &[
     Body { name: "prompt_blocks", run: prompt_blocks },
     Body { name: "editing_state", run: editing_state },
     Body { name: "vscode_small", run: vscode_small },
+    Body { name: "shell_command", run: shell_command },
+    Body { name: "policy_file", run: policy_file },
 ];
