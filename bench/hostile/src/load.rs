@@ -3,12 +3,11 @@
 //! Each answer of the scripted agent is its number in the session and the time at which its prompt was sent. A reader
 //! checks that each number comes once and in order, and takes the time until it came.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -19,6 +18,8 @@ use crate::{Job, session};
 const PAUSE: Duration = Duration::from_millis(400);
 /// The time at the start that is not counted.
 const WARM_UP: Duration = Duration::from_secs(2);
+/// The time in which the next answer must come.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The marks around an answer.
 const OPEN: &str = "<<";
 const CLOSE: &str = ">>";
@@ -41,26 +42,27 @@ pub(crate) struct Finding {
 /// Connects everybody, works for the time of the job, and prints the finding.
 pub(crate) async fn run(job: &Job) -> Result<()> {
     let began = Instant::now();
-    let last: Arc<Vec<AtomicU64>> = Arc::new((0..job.streams).map(|_| AtomicU64::new(u64::MAX)).collect());
+    // The number of the last answer of each session, once it is known.
+    let last: Vec<watch::Sender<Option<u64>>> = (0..job.streams).map(|_| watch::Sender::new(None)).collect();
     let mut readers = JoinSet::new();
     for number in 0..job.clients.saturating_sub(job.streams) {
         let stream = number % job.streams;
         let socket = Socket::client(&job.ws, &job.token, &format!("reader-{number}"), &[session(stream)]).await?;
-        let last = last.clone();
-        readers
-            .spawn(async move { read(socket, began, &last[stream]).await.with_context(|| format!("reader {number}")) });
+        let last = last[stream].subscribe();
+        readers.spawn(async move { read(socket, began, last).await.with_context(|| format!("reader {number}")) });
     }
     let mut writers = JoinSet::new();
     for stream in 0..job.streams {
         let socket = Socket::client(&job.ws, &job.token, &format!("writer-{stream}"), &[session(stream)]).await?;
-        let (last, time) = (last.clone(), job.time());
+        let (last, time) = (last[stream].clone(), job.time());
         writers.spawn(async move {
             let written = write(socket, stream, began, time).await?;
-            last[stream].store(written, Ordering::SeqCst);
+            last.send_replace(Some(written));
             anyhow::Ok(written)
         });
     }
-    let mut written = vec![0; 0];
+    drop(last);
+    let mut written = Vec::new();
     while let Some(one) = writers.join_next().await {
         written.push(one??);
     }
@@ -101,15 +103,25 @@ async fn write(mut socket: Socket, stream: usize, began: Instant, time: Duration
 }
 
 /// Reads until the last answer has come. Returns the latencies in nanoseconds, the answers, and their expected number.
-async fn read(mut socket: Socket, began: Instant, last: &AtomicU64) -> Result<(Vec<u64>, u64, u64)> {
+async fn read(
+    mut socket: Socket,
+    began: Instant,
+    mut last: watch::Receiver<Option<u64>>,
+) -> Result<(Vec<u64>, u64, u64)> {
     let (mut latencies, mut count) = (Vec::new(), 0);
     loop {
-        let expected = last.load(Ordering::SeqCst);
-        if count >= expected {
+        let expected = *last.borrow_and_update();
+        if let Some(expected) = expected.filter(|expected| count >= *expected) {
             return Ok((latencies, count, expected));
         }
-        let wait = tokio::time::timeout(Duration::from_secs(30), socket.next()).await;
-        let text = wait.with_context(|| format!("no answer after {count} of {expected}"))??;
+        let text = tokio::select! {
+            text = tokio::time::timeout(PATIENCE, socket.next()) => text,
+            changed = last.changed(), if expected.is_none() => {
+                changed.context("a writer has failed")?;
+                continue;
+            }
+        };
+        let text = text.with_context(|| format!("no answer after {count}, of {expected:?}"))??;
         let now = began.elapsed();
         // The prompt has the same words.
         if !text.contains("\"session/delta\"") {
