@@ -47,6 +47,14 @@ checks! {
     Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.
     FetchSite = "fetch-site", "grove-server", "a_page_of_another_site_or_port_may_only_follow_a_link";
+    /// A connection beyond its rates and its token's pool waits.
+    Rates = "rates", "grove-host", "a_connection_beyond_its_rate_uses_the_pool_of_its_token_and_then_waits";
+    /// The connections of a token have a bounded number of subscriptions.
+    TokenSubscriptions = "token-subscriptions", "grove-host", "subscriptions_are_counted_by_token_until_they_end";
+    /// The connections of a token have a bounded number of unanswered requests.
+    OpenRequests = "open-requests", "grove-host", "unanswered_requests_are_counted_by_token";
+    /// A connection and a token have a bounded number of expensive calls.
+    LargeCalls = "large-calls", "grove-host", "large_calls_are_counted_by_connection_and_by_token";
 }
 
 impl Check {

@@ -13,6 +13,8 @@ use grove_wire::x_grove;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::answer::limit_reached;
+use super::call_cost::call_cost;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
@@ -45,6 +47,10 @@ impl ConnectionPeer {
 
     /// Handles one message. Its effect has happened, or its position is fixed, when this returns.
     pub(crate) async fn handle(&mut self, message: Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) {
+        let reply = match self.count(&message, reply) {
+            Ok(reply) => reply,
+            Err(()) => return,
+        };
         if let (PeerDialect::V1(first), Ok(RpcMessage::Request(request))) = (&self.dialect_peer, &message)
             && !first.has_begun()
             && self.begins_ahp(&request.method, request.params).await
@@ -115,6 +121,22 @@ impl ConnectionPeer {
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
             Err(InvalidMessage { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
+        }
+    }
+
+    /// Counts a request until its answer, or answers that its connection or token has too many.
+    fn count(&self, message: &Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) -> Result<ReplySink, ()> {
+        let Ok(RpcMessage::Request(request)) = message else { return Ok(reply) };
+        match self.queue.usage().request(call_cost(&request.method)) {
+            Ok(slot) => Ok(Box::new(move |answer| {
+                reply(answer);
+                drop(slot);
+            })),
+            Err(reached) => {
+                let error = jsonrpc::error(Some(&request.id), &limit_reached(&reached));
+                reply(Encode::Text(error));
+                Err(())
+            }
         }
     }
 

@@ -34,5 +34,6 @@ mod summaries;
 mod surviving_agents;
 mod titles;
 mod tree;
+mod usage;
 mod versions;
 mod workspace;
