@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist check test model-test setup setup-test web types fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 types: ## Write the page's types again from the host's
 	GROVE_TYPES_WRITE=1 $(CARGO) test -p grove-wire --test it --locked the_types_of_the_page
+
+limits: ## Write docs/limits.md again from the code
+	GROVE_LIMITS_WRITE=1 $(CARGO) test -p grove-limits --lib --locked the_page_of_limits
 
 fmt: ## Format the code
 	$(CARGO) fmt --all

@@ -59,6 +59,7 @@
 pub mod acp;
 mod agent;
 pub mod catalog;
+pub mod limits;
 pub mod scripted;
 mod spills;
 

@@ -55,6 +55,7 @@ const FRAMES: TestSuite = TestSuite::Package("grove-frames");
 const FS: TestSuite = TestSuite::Package("grove-fs");
 const GROVE: TestSuite = TestSuite::Package("grove");
 const PAGE: TestSuite = TestSuite::Page;
+const HOST: TestSuite = TestSuite::Package("grove-host");
 const SERVER: TestSuite = TestSuite::Package("grove-server");
 const SHIM: TestSuite = TestSuite::Package("grove-shim");
 const WIRE: TestSuite = TestSuite::Package("grove-wire");
@@ -205,6 +206,14 @@ checks! {
     PageText = "page-text", PAGE, "is shown with escapes, and other text as it is";
     /// The page shows HTML of agents as text.
     PageMarkdown = "page-markdown", PAGE, "shows HTML as it was written";
+    /// A connection beyond its rates and its token's pool waits.
+    Rates = "rates", HOST, "a_connection_beyond_its_rate_uses_the_pool_of_its_token_and_then_waits";
+    /// The connections of a token have a bounded number of subscriptions.
+    TokenSubscriptions = "token-subscriptions", HOST, "subscriptions_are_counted_by_token_until_they_end";
+    /// The connections of a token have a bounded number of unanswered requests.
+    OpenRequests = "open-requests", HOST, "unanswered_requests_are_counted_by_token";
+    /// A connection and a token have a bounded number of expensive calls.
+    LargeCalls = "large-calls", HOST, "large_calls_are_counted_by_connection_and_by_token";
 }
 
 impl Check {

@@ -17,6 +17,8 @@ pub enum RefusalKind {
     NotPermitted,
     /// Something other than a session exists under this id.
     Exists,
+    /// A bound of a connection or a token is reached: try again later.
+    LimitReached,
     /// The host failed, or cannot do it at the moment: the request is not at fault.
     Failed,
 }

@@ -66,6 +66,7 @@ mod confined;
 mod conventions;
 pub mod copy;
 mod error;
+pub mod limits;
 mod lines;
 mod local;
 mod locks;

@@ -4,7 +4,7 @@ use crate::names::MAX_PART;
 use crate::{BadPath, FsError, Result};
 
 /// The longest path, in bytes: the common limit of operating systems.
-pub(crate) const MAX_PATH: usize = 4096;
+pub const MAX_PATH: usize = 4096;
 
 /// The parts of a path; none for the root.
 pub(crate) fn parts(path: &str) -> Result<Vec<&str>> {

@@ -9,7 +9,7 @@ use crate::workspace::inside;
 use crate::{FsError, Removal, SessionFs};
 
 /// The most temporary files of a session. It gets no more until some are removed.
-const MOST_FILES: usize = 10_000;
+pub const MOST_FILES: usize = 10_000;
 
 /// The temporary files of one session. A clone is another handle on the same ones.
 #[derive(Clone, Debug)]

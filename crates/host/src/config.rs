@@ -10,6 +10,8 @@ use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
 
+use crate::usage::Rate;
+
 /// The configuration of a host.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -135,6 +137,26 @@ pub struct Limits {
     pub storage_late: Duration,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,
+    /// Subscriptions and watches of all connections of a token; the next one is refused.
+    pub token_subscriptions: usize,
+    /// Watches of files and folders of one connection; the next one is refused.
+    pub watches: usize,
+    /// Messages of one connection; beyond them it uses `token_requests`, then reading pauses.
+    pub requests: Rate,
+    /// Messages beyond their own rate of all connections of a token; beyond them, reading from the sender pauses.
+    pub token_requests: Rate,
+    /// Bytes that one connection sends; beyond them it uses `token_bytes`, then reading pauses.
+    pub bytes: Rate,
+    /// Bytes beyond their own rate of all connections of a token; beyond them, reading from the sender pauses.
+    pub token_bytes: Rate,
+    /// Unanswered requests of all connections of a token; the next one is refused.
+    pub token_open_requests: usize,
+    /// Searches, summaries, imports, exports and starts of one connection at a time; the next one is refused.
+    pub large_calls: usize,
+    /// The same of all connections of a token.
+    pub token_large_calls: usize,
+    /// New sessions and chats of all connections of a token; the next one is refused.
+    pub token_starts: Rate,
     /// Disconnected clients that are remembered; the one that left first is forgotten.
     pub known_clients: usize,
     /// Larger bodies are kept by reference.
@@ -200,6 +222,16 @@ impl Default for Limits {
             storage_call: Duration::from_secs(15),
             storage_late: Duration::from_secs(10 * 60),
             subscriptions: 1_024,
+            token_subscriptions: 65_536,
+            watches: 128,
+            requests: Rate { per_second: 100, burst: 1_000 },
+            token_requests: Rate { per_second: 2_000, burst: 10_000 },
+            bytes: Rate { per_second: 8 << 20, burst: 64 << 20 },
+            token_bytes: Rate { per_second: 64 << 20, burst: 256 << 20 },
+            token_open_requests: 16_384,
+            large_calls: 32,
+            token_large_calls: 256,
+            token_starts: Rate { per_second: 10, burst: 1_000 },
             known_clients: 10_000,
             inline_bytes: 64 << 10,
             preview_bytes: 4 << 10,

@@ -18,9 +18,9 @@ use crate::sequencer::ConnectionId;
 use crate::subscriber::{Outgoing, Queue};
 
 /// The time in which an editor must answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Calls to one editor that may be open; with more, it is skipped.
-const QUESTIONS: usize = 64;
+pub const QUESTIONS: usize = 64;
 
 /// The editors, by connection.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use crate::session::spills::SessionSpills;
 /// The sessions whose last use is tracked.
 ///
 /// One past it might be evicted just before a client reads it, who is then told that it is missing; a retry finds it.
-const MAX_TRACKED_SESSIONS: usize = 100_000;
+pub const MAX_TRACKED_SESSIONS: usize = 100_000;
 
 /// The last use of sessions, and the temporary files of evicted ones.
 #[derive(Debug, Default)]

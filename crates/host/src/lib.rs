@@ -9,6 +9,7 @@
 //!   keeps the newest events for replay.
 //! - [`subscriber`]: the bounded queue of a connection, and the dialect in which events are encoded for it.
 //! - [`turns`]: older turns, from the published state or from a log.
+//! - `usage`: the bounds of a connection's and a token's messages, bytes, subscriptions and calls.
 //! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
@@ -70,6 +71,7 @@ pub mod hooks;
 mod host;
 pub mod import;
 mod leases;
+pub mod limits;
 mod refusal;
 mod removal;
 pub mod sequencer;
@@ -79,6 +81,7 @@ pub mod subscriber;
 mod token;
 mod trust;
 pub mod turns;
+mod usage;
 
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
 pub use config::{Compaction, Config, Durability, Folders, Limits};
@@ -94,3 +97,4 @@ pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;
 pub use trust::FolderTrust;
+pub use usage::{CallCost, ConnectionUsage, LimitReached, Rate, UsageSlot};

@@ -16,7 +16,7 @@ use crate::sequencer::HostStopped;
 /// The time for which a deletion waits for copies out of the session's folder.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The disposed sessions that are listed.
-const MAX_LISTED: usize = 10_000;
+pub const MAX_LISTED: usize = 10_000;
 
 /// The reason why a session is not deleted.
 #[derive(Debug, thiserror::Error)]

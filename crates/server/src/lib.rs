@@ -41,6 +41,7 @@ mod connection;
 pub mod copilot;
 mod dialect;
 mod http;
+pub mod limits;
 mod listener;
 mod principal;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use grove_checks::Check;
 use grove_core::{Scope, ScopeSet};
+use grove_host::{ConnectionUsage, Host};
 
 use crate::listener::PeerAddress;
 
@@ -63,6 +64,19 @@ impl Principal {
     /// The name of the token, which people see in lists and in the audit log.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Says whether it is a part of the host's own process, to which no limits of use apply.
+    pub fn is_in_process(&self) -> bool {
+        self.address == PeerAddress::InProcess && &*self.name == IN_PROCESS
+    }
+
+    /// The use that a new connection of the principal makes of a host.
+    pub(crate) fn usage(&self, host: &Host) -> ConnectionUsage {
+        match self.is_in_process() {
+            true => ConnectionUsage::unbounded(),
+            false => host.connection_usage(&self.name),
+        }
     }
 
     pub fn scopes(&self) -> ScopeSet {

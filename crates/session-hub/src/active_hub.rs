@@ -16,7 +16,7 @@ use super::publisher::{ChangePublisher, FRAMES};
 use crate::error::SessionHubError;
 
 /// The number of disconnected clients whose views are kept; beyond it, the oldest view is dropped.
-const MAX_DETACHED_VIEWERS: usize = 64;
+pub const MAX_DETACHED_VIEWERS: usize = 64;
 /// How long the first list waits for the sessions of this host.
 const FIRST_LIST: Duration = Duration::from_secs(2);
 

@@ -19,7 +19,7 @@ use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost};
 /// How long a host may take. A user waits for the list.
 const TIMEOUT: Duration = Duration::from_millis(1_800);
 /// The number of hosts that are asked at a time.
-const ASKED_AT_ONCE: usize = 64;
+pub const ASKED_AT_ONCE: usize = 64;
 
 /// The sessions of a host.
 #[derive(Debug)]

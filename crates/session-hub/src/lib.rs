@@ -74,6 +74,7 @@ mod groups;
 mod host_directory;
 mod host_lists;
 mod hosts;
+pub mod limits;
 mod publisher;
 mod refusal;
 mod rows;

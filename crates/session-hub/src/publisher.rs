@@ -17,7 +17,7 @@ use super::groups::{Headings, headings};
 use super::rows;
 
 /// The number of frames that wait for a slow client. Beyond it the client must list again.
-pub(super) const FRAMES: usize = 256;
+pub const FRAMES: usize = 256;
 
 /// Listens to the management and publishes its changes.
 pub(super) struct ChangePublisher {

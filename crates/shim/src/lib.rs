@@ -29,6 +29,7 @@
 
 mod error;
 mod folder;
+pub mod limits;
 mod log;
 mod options;
 mod run;

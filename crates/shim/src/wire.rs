@@ -38,7 +38,7 @@ pub(crate) const PROTOCOL: &str = "grove-shim";
 pub(crate) const HEAD_BYTES: usize = 5;
 const NUMBER_BYTES: usize = 8;
 /// The largest frame without a line.
-pub(crate) const SMALL_BYTES: usize = 64 << 10;
+pub const SMALL_BYTES: usize = 64 << 10;
 /// The bytes that a shim reads at once.
 const PIECE_BYTES: usize = 32 << 10;
 /// The bytes that a host reads at once. Most lines are short, and they are copied.

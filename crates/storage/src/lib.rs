@@ -65,6 +65,7 @@
 //! ```
 
 mod journal;
+pub mod limits;
 mod recovery;
 mod store;
 

@@ -11,6 +11,7 @@ use grove_wire::ahp::{
     SessionLifecycle, SessionState, Snapshot, SnapshotState, ToolCallState, Turn, derive_session, reduce,
 };
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, RpcMessage as Rpc};
+use grove_wire::refusal::LIMIT_REACHED;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -415,8 +416,10 @@ impl Client {
                 None
             }
             Frame::Single(Ok(Rpc::Response { id, outcome })) => {
+                // The code of a reached limit is Grove's own, and so is its data.
                 if let Err(error) = &outcome
                     && self.strict
+                    && error.code != LIMIT_REACHED
                 {
                     closed().named("ErrorObject", &serde_json::to_value(error).unwrap()).unwrap();
                 }

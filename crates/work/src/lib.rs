@@ -43,6 +43,7 @@
 mod browse;
 mod content_type;
 mod error;
+pub mod limits;
 mod policy;
 mod process;
 mod repository;

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 pub use self::config::GitConfig;
 
 /// The bytes of a git file that are read.
-const READ: u64 = 1 << 20;
+pub const READ: u64 = 1 << 20;
 /// The number of parent folders that are searched for a repository.
 const LEVELS: usize = 64;
 /// The longest branch name, in bytes. A longer one counts as unknown.

@@ -28,7 +28,7 @@ mod agent;
 #[cfg(test)]
 mod arbitrary_updates;
 mod capture;
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
 pub(crate) mod map;
@@ -37,10 +37,10 @@ mod program;
 mod random;
 #[cfg(test)]
 mod recorded;
-mod serve;
-mod session;
+pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod settings;
-mod summary;
+pub(crate) mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
 pub use map::{UpdateError, read_update};

@@ -16,9 +16,9 @@ use super::settings::MODE;
 use crate::agent::*;
 
 /// The longest summary. Text beyond it is not waited for.
-const LONGEST: usize = 64 << 10;
+pub const LONGEST: usize = 64 << 10;
 /// The time limit of a summary.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The number of reports that the agent may run ahead.
 const REPORTS: usize = 64;
 

@@ -31,7 +31,7 @@ const FAILING: &str = "scripted/fails-to-start";
 /// The prefix of a message that is a script.
 const SCRIPT: &str = "script:";
 /// The largest script that is read.
-const LARGEST_SCRIPT: usize = 16 << 20;
+pub const LARGEST_SCRIPT: usize = 16 << 20;
 /// The duration of a slow start.
 pub const SLOW_START: Duration = Duration::from_millis(1_000);
 /// The duration of a failing start: long enough for a turn to be started meanwhile.

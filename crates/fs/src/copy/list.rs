@@ -5,7 +5,7 @@ use crate::workspace::{CHECKPOINTS, DATABASE, INDEX, MANIFEST, PLAN, PLAN_HISTOR
 use crate::{FileKind, FsError};
 
 /// The most files of a session that is copied.
-const MOST_FILES: usize = 100_000;
+pub const MOST_FILES: usize = 100_000;
 /// The deepest nesting of folders: a storage client may have a link that leads back.
 const DEEPEST: usize = 32;
 

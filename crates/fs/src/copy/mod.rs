@@ -14,7 +14,7 @@
 mod compare;
 mod inventory;
 mod lines;
-mod list;
+pub(crate) mod list;
 mod pastes;
 mod progress;
 mod rewrite;

@@ -7,9 +7,9 @@ use super::{Workspace, WorkspaceError, inside, removed};
 use crate::{Confined, FileKind, FsError, Removal, SessionFs};
 
 /// The most files that are listed at once.
-const MOST_LISTED: usize = 10_000;
+pub const MOST_LISTED: usize = 10_000;
 /// The deepest nesting of folders that is listed. A storage client may have a link that leads back.
-const DEEPEST: usize = 32;
+pub const DEEPEST: usize = 32;
 
 /// One of the two folders that hold a session's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

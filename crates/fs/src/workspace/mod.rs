@@ -9,12 +9,12 @@
 
 mod checkpoints;
 pub mod database;
-mod files;
+pub(crate) mod files;
 mod manifest;
 mod paste;
 mod plan;
-mod plan_history;
-mod todos;
+pub(crate) mod plan_history;
+pub(crate) mod todos;
 
 pub(crate) use checkpoints::number_of;
 pub use checkpoints::{Checkpoint, CheckpointIndex};
@@ -36,7 +36,7 @@ pub(crate) const DATABASE: &str = "session.db";
 /// The largest manifest that is read. A normal one has a few lines.
 const LARGEST_MANIFEST: usize = 1024 * 1024;
 /// The largest plan, summary or index that is read as a whole. These are texts for people.
-const LARGEST_TEXT: usize = 16 * 1024 * 1024;
+pub const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 
 /// A view of a session's folder, without its log.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,7 @@ const TABLES: &str = "
 /// The prefix of the ids of a plan's entries.
 const PLAN: &str = "plan-";
 /// The most entries of a plan that are kept.
-const MAX_PLAN: usize = 1_000;
+pub const MAX_PLAN: usize = 1_000;
 /// The characters of an entry's title that are kept.
 const MAX_TITLE: usize = 4_096;
 

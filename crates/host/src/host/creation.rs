@@ -38,7 +38,7 @@ pub struct CreateSession {
 pub const STORE_SETTING: &str = "grove.store";
 
 /// The working directories that a session may have: its row in every list contains them.
-pub(crate) const MAX_DIRECTORIES: usize = 64;
+pub const MAX_DIRECTORIES: usize = 64;
 
 /// The system has no randomness for an id.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 mod agents;
 mod clients;
 mod connections;
-mod creation;
+pub(crate) mod creation;
 mod open_sessions;
 mod publication;
 mod services;
@@ -43,6 +43,7 @@ use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
 use crate::trust::FolderTrust;
+use crate::usage::{ConnectionUsage, UsageTable};
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -93,6 +94,7 @@ pub(crate) struct HostInner {
     /// Sessions whose temporary files an earlier host left and that are still needed.
     left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
+    usage: UsageTable,
     /// Connections that do not attach to the sequencer.
     unattached: UnattachedConnections,
     watcher: Mutex<Option<Watcher>>,
@@ -156,6 +158,7 @@ impl Host {
             keeping: Mutex::default(),
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
+            usage: UsageTable::default(),
             unattached: UnattachedConnections::default(),
             watcher: Mutex::default(),
             history: OnceLock::new(),
@@ -192,6 +195,11 @@ impl Host {
     /// The configuration of the host.
     pub fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// Counts the use of a new connection, with the others of its token.
+    pub fn connection_usage(&self, token: &Arc<str>) -> ConnectionUsage {
+        self.0.usage.connection(token, &self.0.config.limits, self.0.env.clock.clone())
     }
 
     /// The sequencer: connections attach to it, and it answers from the published state.

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
 use crate::subscriber::{Dialect, DisconnectReason, Encode, Queue};
+use crate::usage::LimitReached;
 
 /// Events that happened together.
 pub(crate) struct Publication {
@@ -322,7 +323,7 @@ pub type SubscribeAnswer = Box<dyn FnOnce(SubscribeOutcome<'_>) -> Encode + Send
 pub enum SubscribeOutcome<'a> {
     Yes(&'a PublishedState),
     Unknown,
-    TooMany,
+    TooMany(LimitReached),
 }
 
 /// A subscription inside this process to sessions' events, in no dialect.

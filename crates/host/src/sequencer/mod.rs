@@ -44,12 +44,13 @@ pub(crate) use storage::StorageHealth;
 use crate::config::Config;
 use crate::env::Clock;
 use crate::subscriber::{Dialect, Outgoing, Queue};
+use crate::usage::UsageSlot;
 use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.
-const INBOX: usize = 1_024;
+pub const INBOX: usize = 1_024;
 /// The messages that are written to the journal together.
-const BATCH: usize = 256;
+pub const BATCH: usize = 256;
 /// The time for which streamed text of several sessions is gathered.
 const GATHERING: Duration = Duration::from_millis(1);
 /// A batch with this many publications is large enough, so the next one is not delayed.
@@ -69,7 +70,7 @@ struct Connection {
     client: ClientId,
     dialect: Dialect,
     /// Its subscriptions, with the dialect of each.
-    subscriptions: HashMap<Resource, Dialect>,
+    subscriptions: HashMap<Resource, (Dialect, UsageSlot)>,
     spellings: Arc<Spellings>,
     /// The last sequence number of a message to this connection alone.
     last_direct: u64,

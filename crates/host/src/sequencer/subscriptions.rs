@@ -14,6 +14,7 @@ use super::{
     Subscriber, SubscriptionTarget, publish,
 };
 use crate::subscriber::{Dialect, DisconnectReason, Outgoing};
+use crate::usage::LimitReached;
 
 impl Sequencer {
     pub(super) fn attach(&mut self, attach: Attach) {
@@ -67,9 +68,9 @@ impl Sequencer {
             None => MissedEvents::Together(None),
             Some(ReconnectPosition::UpTo(seen)) => {
                 let wanted = self.connections.get(&attach.connection).map(|connection| &connection.subscriptions);
-                MissedEvents::Together(
-                    wanted.and_then(|wanted| self.missed(&published, seen, |resource| wanted.get(resource).copied())),
-                )
+                MissedEvents::Together(wanted.and_then(|wanted| {
+                    self.missed(&published, seen, |resource| wanted.get(resource).map(|(dialect, _)| *dialect))
+                }))
             }
             Some(ReconnectPosition::Each(seen)) => {
                 let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
@@ -139,7 +140,7 @@ impl Sequencer {
         let outcome = match added {
             AddSubscriptionOutcome::Yes => SubscribeOutcome::Yes(&published),
             AddSubscriptionOutcome::Unknown => SubscribeOutcome::Unknown,
-            AddSubscriptionOutcome::TooMany => SubscribeOutcome::TooMany,
+            AddSubscriptionOutcome::TooMany(reached) => SubscribeOutcome::TooMany(reached),
         };
         (subscribe.reply)((subscribe.answer)(outcome));
     }
@@ -164,11 +165,12 @@ impl Sequencer {
             ResolvedTarget::SessionWithMainChat(_) => !matches!(resource, Resource::Chat(..)),
             ResolvedTarget::Root | ResolvedTarget::Session(_) | ResolvedTarget::Chat(..) => true,
         };
-        let full = connection.subscriptions.keys().filter(counts).count() >= self.config.limits.subscriptions;
+        let most = self.config.limits.subscriptions;
+        let full = connection.subscriptions.keys().filter(counts).count() >= most;
         for resource in found.resources() {
             match connection.subscriptions.get_mut(&resource) {
                 // The same resource again, perhaps under another name: from now on events use that name.
-                Some(known) => {
+                Some((known, _)) => {
                     *known = dialect;
                     let subscribers = self.subscribers.get_mut(&resource).into_iter().flatten();
                     for subscriber in subscribers.filter(|subscriber| subscriber.connection == id) {
@@ -176,9 +178,13 @@ impl Sequencer {
                         subscriber.patience = patience;
                     }
                 }
-                None if full => return AddSubscriptionOutcome::TooMany,
+                None if full => return AddSubscriptionOutcome::TooMany(LimitReached::subscriptions(most)),
                 None => {
-                    connection.subscriptions.insert(resource.clone(), dialect);
+                    let slot = match connection.queue.usage().subscription() {
+                        Ok(slot) => slot,
+                        Err(reached) => return AddSubscriptionOutcome::TooMany(reached),
+                    };
+                    connection.subscriptions.insert(resource.clone(), (dialect, slot));
                     let queue = connection.queue.clone();
                     let subscriber = Subscriber { connection: id, queue, dialect, patience };
                     self.subscribers.entry(resource).or_default().push(subscriber);
@@ -245,7 +251,7 @@ impl Sequencer {
 enum AddSubscriptionOutcome {
     Yes,
     Unknown,
-    TooMany,
+    TooMany(LimitReached),
 }
 
 /// The information in a client's name for a session about its spelling.

@@ -16,7 +16,7 @@
 
 mod active_folders;
 mod agent_lifecycle;
-mod agents;
+pub(crate) mod agents;
 mod checkout;
 mod end;
 mod eviction;
@@ -29,10 +29,10 @@ mod migration;
 mod outbox;
 mod pastes;
 mod persistence;
-mod reports;
+pub(crate) mod reports;
 pub(crate) mod spills;
-mod tree;
-mod workspace;
+pub(crate) mod tree;
+pub(crate) mod workspace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(crate) use self::persistence::StorageClientPresence;
 pub(crate) use self::workspace::scan_workspace;
 
 /// The messages that may wait for a session before their senders do.
-const INBOX: usize = 256;
+pub const INBOX: usize = 256;
 
 /// Starts the task of a session.
 pub(crate) fn start(

@@ -5,7 +5,7 @@
 
 mod navigation;
 mod operation;
-mod summarize;
+pub(crate) mod summarize;
 mod turns;
 
 use grove_agents::AgentError;
@@ -304,7 +304,7 @@ fn answered(done: TreeReply, answer: Result<TreeAnswer, TreeError>) -> Result<()
 }
 
 /// The bytes of entries that are sent at once, unless one alone has more.
-const ENTRIES_BYTES: usize = 4 << 20;
+pub const ENTRIES_BYTES: usize = 4 << 20;
 
 /// The lines of a log after the first so many, up to a limit.
 async fn entries(seen: Option<LogSnapshot>, after: usize, limit: usize) -> Result<Entries, TreeError> {

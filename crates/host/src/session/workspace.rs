@@ -6,7 +6,7 @@
 
 mod checkpoints;
 mod manifest;
-mod request_queue;
+pub(crate) mod request_queue;
 
 use grove_core::*;
 use grove_fs::workspace::database::DatabaseError;

@@ -21,6 +21,7 @@ use super::{Dialect, frame};
 use crate::config::Limits;
 use crate::env::{Clock, Task};
 use crate::sequencer::SequencedEvent;
+use crate::usage::ConnectionUsage;
 
 /// An item of the queue, which becomes one frame or several.
 #[derive(Debug)]
@@ -232,6 +233,7 @@ pub struct Queue {
     closing: Notify,
     answers: Arc<Semaphore>,
     answer_bytes: Arc<Budget>,
+    usage: ConnectionUsage,
 }
 
 impl fmt::Debug for Queue {
@@ -287,8 +289,8 @@ enum MergeDelay {
 }
 
 impl Queue {
-    /// An empty queue with these bounds.
-    pub fn new(limits: &Limits) -> Self {
+    /// An empty queue with these bounds, of a connection with this use of the host.
+    pub fn new(limits: &Limits, usage: ConnectionUsage) -> Self {
         Self {
             max_messages: limits.queue_messages,
             max_bytes: limits.queue_bytes,
@@ -297,7 +299,13 @@ impl Queue {
             closing: Notify::new(),
             answers: Arc::new(Semaphore::new(limits.open_answers)),
             answer_bytes: Arc::new(Budget::new(limits.answer_bytes)),
+            usage,
         }
+    }
+
+    /// The use that the connection makes of the host.
+    pub fn usage(&self) -> &ConnectionUsage {
+        &self.usage
     }
 
     /// Appends an item. A full queue closes its connection instead; a closed one accepts nothing.

@@ -19,7 +19,7 @@ use crate::dialect::ConnectionPeer;
 /// The expected size of an answer, before it is known.
 pub(super) const ANSWER_BYTES: usize = 1 << 20;
 /// The expected size of all answers of a batch, at most.
-const BATCH_BYTES: usize = 16 << 20;
+pub const BATCH_BYTES: usize = 16 << 20;
 /// The size of an answer that is never too large.
 const SMALL: usize = 4 << 10;
 /// Requests whose answers have a fixed position among the events.

@@ -80,7 +80,7 @@ async fn serve(
     output: mpsc::Sender<InProcessMessage>,
 ) {
     let id = host.next_connection();
-    let queue = Arc::new(Queue::new(&host.config().limits));
+    let queue = Arc::new(Queue::new(&host.config().limits, principal.usage(&host)));
     let mut peer = ConnectionPeer::new(host.clone(), id, queue.clone(), principal);
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let tap = tap.as_ref();

@@ -3,7 +3,7 @@
 //! Reading goes through tungstenite. Output is framed here, events once for all connections, and written without
 //! another copy.
 
-mod batch;
+pub(crate) mod batch;
 mod frame_log;
 mod in_process;
 mod write_buffer;
@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -40,7 +40,7 @@ use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
 
 /// A client's messages that may wait to be handled; with more, nothing is read from it.
-const MAX_QUEUED_MESSAGES: usize = 16;
+pub const MAX_QUEUED_MESSAGES: usize = 16;
 /// The socket's buffers, each way: an idle connection should cost little.
 const SOCKET_BUFFER: usize = 8 << 10;
 /// The size of one read. The buffer is cleared at every poll, and a poll follows every write.
@@ -48,11 +48,11 @@ const READ_BUFFER: usize = 2 << 10;
 /// The pieces that are written at once.
 const PIECES: usize = 64;
 /// The bound of unread control frames (pongs) in tungstenite. With more, only the newest ping is answered.
-const CONTROL_BYTES: usize = 64 << 10;
+pub const CONTROL_BYTES: usize = 64 << 10;
 /// The bytes that are framed before they are written: answers are encoded one by one.
 const FRAMED: usize = 1 << 20;
 /// The time for which a closed client may still read.
-const CLOSE_GRACE: Duration = Duration::from_secs(5);
+pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves one upgraded WebSocket until either side ends it. A `first` message goes out before everything else.
 ///
@@ -66,7 +66,7 @@ pub(crate) async fn serve(
     principal: Arc<Principal>,
 ) {
     let id = host.next_connection();
-    let queue = Arc::new(Queue::new(&host.config().limits));
+    let queue = Arc::new(Queue::new(&host.config().limits, principal.usage(&host)));
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
     }
@@ -135,7 +135,14 @@ async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut Connecti
                 Box::new(move |encode| queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(encode, permit))));
             peer.handle(message, reply).await;
         }
-        Ok(Frame::Batch(messages)) => batch::handle(messages, queue, peer, host.env().spawn.as_ref()).await,
+        Ok(Frame::Batch(messages)) => {
+            // The frame itself is counted where it is read.
+            let wait = queue.usage().count_messages(messages.len() - 1);
+            if !wait.is_zero() {
+                host.env().clock.sleep(wait).await;
+            }
+            batch::handle(messages, queue, peer, host.env().spawn.as_ref()).await;
+        }
     }
 }
 
@@ -150,6 +157,8 @@ struct Connection {
     out: WriteBuffer,
     /// The delay of items that may wait.
     merge_alarm: Option<Task>,
+    /// Nothing is read until it is over: the client sent more than its rate.
+    pause: Option<Task>,
     /// One timer for many messages: it checks if anything came since it was set, and is set again.
     silence_alarm: Task,
     silent_alarms: u32,
@@ -193,6 +202,7 @@ impl Connection {
             items: VecDeque::new(),
             out: WriteBuffer::default(),
             merge_alarm: None,
+            pause: None,
             silent_alarms: 0,
         })
     }
@@ -205,6 +215,7 @@ impl Connection {
                 ConnectionEvent::Output => self.write(handling.as_mut()).await,
                 ConnectionEvent::Received(message) => {
                     self.silent_alarms = 0;
+                    self.count(&message);
                     received(message, inbox, &self.queue, self.tap.as_ref())
                 }
                 ConnectionEvent::SilenceAlarm => Box::pin(self.check_silence(handling.as_mut())).await,
@@ -236,11 +247,31 @@ impl Connection {
         }
         // With a full inbox, the message that is being handled wakes the connection.
         if !inbox.is_full()
+            && self.poll_pause(context).is_ready()
             && let Poll::Ready(message) = self.socket.poll_next_unpin(context)
         {
             return Poll::Ready(ConnectionEvent::Received(message));
         }
         self.silence_alarm.as_mut().poll(context).map(|()| ConnectionEvent::SilenceAlarm)
+    }
+
+    /// Waits for the end of a pause in reading.
+    fn poll_pause(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(context));
+            self.pause = None;
+        }
+        Poll::Ready(())
+    }
+
+    /// Counts a frame of the client, whatever it is, and pauses reading if it is beyond the client's rates.
+    fn count(&mut self, message: &Option<Result<Message, SocketError>>) {
+        let Some(Ok(message)) = message else { return };
+        let usage = self.queue.usage();
+        let wait = usage.count_bytes(message.len()).max(usage.count_messages(1));
+        if !wait.is_zero() {
+            self.pause = Some(self.host.env().clock.sleep(wait));
+        }
     }
 
     /// Writes the items that were taken.

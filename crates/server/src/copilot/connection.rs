@@ -28,15 +28,15 @@ use crate::principal::Principal;
 /// A client's messages that may wait; past this the connection is closed.
 ///
 /// Reading never pauses, since an answer to the host may come after them.
-const MAX_QUEUED_CALLS: usize = 1_024;
+pub const MAX_QUEUED_CALLS: usize = 1_024;
 /// Calls to a client that may be open.
-const CALLS: usize = 1_024;
+pub const CALLS: usize = 1_024;
 /// The size of one read.
 const READ: usize = 16 << 10;
 /// The bytes that are framed before they are written: answers are encoded one by one.
 const FRAMED: usize = 1 << 20;
 /// Bytes of a client's messages that may wait; past this the connection is closed.
-const MAX_QUEUED_BYTES: usize = 32 << 20;
+pub const MAX_QUEUED_BYTES: usize = 32 << 20;
 
 /// A request or notification of a client.
 pub(super) struct IncomingCall {
@@ -85,7 +85,7 @@ impl CopilotEndpoint {
         let (client_admission, mut rejected) = client_admission.unzip();
         let limits = &self.host().config().limits;
         let id = self.host().next_connection();
-        let queue = Arc::new(Queue::new(limits));
+        let queue = Arc::new(Queue::new(limits, principal.usage(self.host())));
         let calls = Arc::new(CallTable::new(CALLS));
         let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), principal, client_admission);
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
@@ -173,8 +173,17 @@ async fn read_all(
             decoder.set_max_body(if is_in { limits.message_bytes } else { limits.unauthenticated_bytes });
             match decoder.next_frame() {
                 Ok(Some(text)) => {
-                    if let Err(reason) = received(&text, &inbox, queue, calls, peer, &waiting).await {
-                        return queue.close(reason);
+                    let counted = match received(&text, &inbox, queue, calls, peer, &waiting).await {
+                        Ok(counted) => counted,
+                        Err(reason) => return queue.close(reason),
+                    };
+                    let wait = queue.usage().count_bytes(text.len()).max(queue.usage().count_messages(counted));
+                    if !wait.is_zero() {
+                        tokio::select! {
+                            biased;
+                            _ = &mut closed => return,
+                            () = peer.host().env().clock.sleep(wait) => {}
+                        }
                     }
                 }
                 Ok(None) if !is_in && unauthenticated_bytes > limits.unauthenticated_bytes => {
@@ -197,7 +206,7 @@ fn end(queue: &Queue, error: ErrorObject) {
     queue.push(Outgoing::Last(DisconnectReason::TooBig));
 }
 
-/// Handles one frame. Returns the reason to close, if it is one.
+/// Handles one frame. Returns the number of messages that count for the client's rate, or the reason to close.
 ///
 /// Before a client is authenticated, its messages are handled here, one by one: none of them needs an answer of the
 /// client, and the messages after `connect` are read with the bounds of an authenticated client.
@@ -208,19 +217,22 @@ async fn received(
     calls: &CallTable,
     peer: &CopilotPeer,
     waiting: &Arc<Budget>,
-) -> Result<(), DisconnectReason> {
+) -> Result<usize, DisconnectReason> {
     let frame = match jsonrpc::parse(text) {
         Ok(frame) => frame,
         Err(error) => {
             queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-            return Ok(());
+            return Ok(1);
         }
     };
     let messages = match frame {
         Frame::Single(message) => vec![message],
         Frame::Batch(messages) => messages,
     };
+    let mut counted = 0;
     for message in messages {
+        // Answers to the host's calls are as many as the host asks for.
+        counted += usize::from(!matches!(message, Ok(RpcMessage::Response { .. })));
         let mut wanted = match message {
             Ok(RpcMessage::Response { id, outcome }) => {
                 // The caller may have stopped waiting.
@@ -256,7 +268,7 @@ async fn received(
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(DisconnectReason::Gone),
         }
     }
-    Ok(())
+    Ok(counted)
 }
 
 /// Writes a client's queued output. Each frame is written in one piece with its head.

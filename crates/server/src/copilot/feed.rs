@@ -18,7 +18,7 @@ use super::peer::CopilotPeer;
 /// Events of the endpoint itself that may wait; more are left out.
 const ENDPOINT_EVENT_BUFFER: usize = 64;
 /// Events that a session may be ahead of its feed; past it the feed restarts from the session's current state.
-const FEED_BUFFER: usize = 4_096;
+pub const FEED_BUFFER: usize = 4_096;
 
 /// The feeds of the sessions that SDKs have open.
 #[derive(Debug, Default)]

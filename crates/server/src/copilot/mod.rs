@@ -8,10 +8,10 @@
 //!
 //! A client may bring its own storage (`storage.rs`). Everything about that applies to its endpoint alone.
 
-mod connection;
+pub(crate) mod connection;
 mod dispatch;
 mod endpoint;
-mod feed;
+pub(crate) mod feed;
 mod history;
 mod models;
 mod peer;
@@ -20,7 +20,7 @@ mod quick_ack;
 mod sessions;
 mod storage;
 mod turns;
-mod workspace;
+pub(crate) mod workspace;
 
 pub(crate) use endpoint::CopilotEndpoint;
 pub use endpoint::EndpointConfig;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use grove_core::{ClientId, Scope, SessionId, SessionUri};
-use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, PublishedState};
 use grove_host::session::{CommandError, SessionHandle};
 use grove_host::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
+use grove_host::{CallCost, Host, LimitReached, UsageSlot};
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::Method;
 use grove_wire::jsonrpc::{self, CallTable, ErrorObject};
@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
+use crate::dialect::limit_reached;
 use crate::http::Admission;
 use crate::principal::Principal;
 
@@ -41,7 +42,14 @@ struct CopilotPeerState {
     /// Says whether the client is authenticated.
     is_in: bool,
     /// The sessions that it has open.
-    open: HashMap<SessionId, SessionUri>,
+    open: HashMap<SessionId, OpenSession>,
+}
+
+/// A session that a client has open.
+struct OpenSession {
+    uri: SessionUri,
+    /// Counts it for the token of the connection.
+    _slot: UsageSlot,
 }
 
 /// An answer, or the reason why there is none.
@@ -139,10 +147,24 @@ impl CopilotPeer {
         }
     }
 
-    /// Notes that the client has opened a session.
-    pub(super) fn opened(&self, session: &SessionRef) {
-        self.state().open.insert(session.id.clone(), session.uri.clone());
+    /// Checks that the client may open another session, or has this one open.
+    pub(super) fn check_room(&self, session: &SessionId) -> Result<(), CopilotError> {
+        let (state, most) = (self.state(), self.host().config().limits.subscriptions);
+        match state.open.len() >= most && !state.open.contains_key(session) {
+            true => Err(CopilotError::Error(limit_reached(&LimitReached::subscriptions(most)))),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that the client opens a session, unless it or its token has too many open.
+    pub(super) fn note_open(&self, session: &SessionRef) -> Result<(), CopilotError> {
+        self.check_room(&session.id)?;
+        let slot = self.queue().usage().subscription();
+        let slot = slot.map_err(|reached| CopilotError::Error(limit_reached(&reached)))?;
+        let open = OpenSession { uri: session.uri.clone(), _slot: slot };
+        self.state().open.insert(session.id.clone(), open);
         self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
+        Ok(())
     }
 
     /// Notes that the client has closed a session. `false` if it was not open.
@@ -163,9 +185,9 @@ impl CopilotPeer {
     pub(super) async fn ended(self) {
         self.endpoint().state().connections.remove(&self.0.id);
         let open: Vec<_> = std::mem::take(&mut self.state().open).into_iter().collect();
-        for (id, uri) in open {
+        for (id, session) in open {
             self.closed(&id);
-            self.leave(&uri).await;
+            self.leave(&session.uri).await;
         }
         self.storage_client_ended().await;
     }
@@ -191,6 +213,15 @@ impl CopilotPeer {
             Some(known) => Box::pin(async move { peer.dispatch(known, params.as_deref()).await }),
         };
         let known = Method::named(&method);
+        // Before a client is authenticated, `connect` alone is handled.
+        let slot = match self.0.queue.usage().request(known.map_or(CallCost::Small, call_cost)) {
+            Ok(slot) => slot,
+            Err(reached) => {
+                let Some(id) = id else { return };
+                let error = jsonrpc::error(Some(&id), &limit_reached(&reached));
+                return self.0.queue.push(Outgoing::Frame(error.into()));
+            }
+        };
         let expected = known.map_or(ANSWER_BYTES, answer_bytes);
         let (Some(id), Some(permit)) = (id, self.0.queue.answer_permit(expected).await) else {
             drop(doing.await);
@@ -206,6 +237,7 @@ impl CopilotPeer {
                 Err(CopilotError::Error(error)) => jsonrpc::error(Some(&id), &error),
             };
             queue.push(Outgoing::QueuedAnswer(QueuedAnswer::new(Encode::Text(text), permit)));
+            drop(slot);
         };
         match takes_time {
             true => self.host().env().spawn.spawn(Box::pin(answering)),
@@ -272,6 +304,15 @@ fn answer_bytes(method: Method) -> usize {
         Method::SessionGetMessages | Method::SessionsReadPersistedEvents => HISTORY_BYTES,
         Method::WorkspaceReadFile | Method::WorkspaceReadCheckpoint | Method::EventLogRead => 4 * ANSWER_BYTES,
         _ => ANSWER_BYTES,
+    }
+}
+
+/// The cost of a request beyond that of its message.
+fn call_cost(method: Method) -> CallCost {
+    match method {
+        Method::SessionCreate | Method::SessionResume | Method::SessionsFork => CallCost::Start,
+        Method::HistoryCompact | Method::HistoryTruncate | Method::HistoryRewind => CallCost::Large,
+        _ => CallCost::Small,
     }
 }
 

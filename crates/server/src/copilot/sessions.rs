@@ -38,6 +38,7 @@ impl CopilotPeer {
         if self.find(&id).await.is_ok() {
             return self.open_for_client(&id, params).await;
         }
+        self.check_room(&SessionId::from(id.as_str()))?;
         self.note_temp_files(&id);
         let (agent, model) = self.agent_for(params.model.as_deref())?;
         let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
@@ -103,8 +104,11 @@ impl CopilotPeer {
             answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
         };
         let answers = subscriber.answers.is_some();
-        self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await?;
-        self.opened(&session);
+        self.note_open(&session)?;
+        if let Err(error) = self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await {
+            self.closed(&session.id);
+            return Err(error.into());
+        }
         let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
         if !tools.is_empty() {
             let display_name = params.client_name.or_else(|| Some("Copilot SDK".to_owned()));

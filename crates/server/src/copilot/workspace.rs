@@ -8,7 +8,7 @@ use grove_wire::copilot::methods::*;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 /// The largest file that is sent in one piece.
-const MAX_FILE_BYTES: usize = 8 << 20;
+pub const MAX_FILE_BYTES: usize = 8 << 20;
 
 impl CopilotPeer {
     pub(super) async fn plan(&self, params: SessionParams) -> Result<PlanReadResult, CopilotError> {

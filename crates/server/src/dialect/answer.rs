@@ -1,10 +1,10 @@
 //! Common parts of requests and answers in all dialects.
 
 use grove_core::{ClientId, RefusalKind};
-use grove_host::Refusal;
 use grove_host::sequencer::HostStopped;
+use grove_host::{LimitReached, Refusal};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
-use grove_wire::refusal::error_code;
+use grove_wire::refusal::{LimitReachedData, error_code};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -16,10 +16,12 @@ pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Res
     serde_json::from_str(params.get()).map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))
 }
 
+/// The longest id of a client, in bytes.
+pub const MAX_CLIENT_ID_BYTES: usize = 256;
+
 pub(super) fn client_id(id: String) -> Result<ClientId, ErrorObject> {
-    const MOST: usize = 256;
-    if id.is_empty() || id.len() > MOST {
-        return Err(ErrorObject::invalid_params(format!("`clientId` must have 1 to {MOST} bytes")));
+    if id.is_empty() || id.len() > MAX_CLIENT_ID_BYTES {
+        return Err(ErrorObject::invalid_params(format!("`clientId` must have 1 to {MAX_CLIENT_ID_BYTES} bytes")));
     }
     Ok(id.into())
 }
@@ -40,6 +42,13 @@ pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {
 /// The answer to a request that was refused or has failed.
 pub(super) fn refused(refusal: &impl Refusal) -> ErrorObject {
     ErrorObject::new(error_code(refusal.kind()), refusal.to_string())
+}
+
+/// The answer to a request beyond a bound of its connection or token.
+pub(crate) fn limit_reached(reached: &LimitReached) -> ErrorObject {
+    let retry_after_ms = reached.retry_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    let data = LimitReachedData { limit: reached.limit.to_owned(), retry_after_ms };
+    ErrorObject { data: serde_json::to_value(data).ok(), ..refused(reached) }
 }
 
 pub(super) fn encode<R: Serialize>(id: &Id, result: &R) -> String {

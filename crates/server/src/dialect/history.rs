@@ -15,7 +15,7 @@ use super::answer::{encode, read_params};
 
 /// The default number of sessions in a page.
 const ROWS: usize = 100;
-const MAX_HISTORY_ROWS: usize = 10_000;
+pub const MAX_HISTORY_ROWS: usize = 10_000;
 
 /// Answers a request. A list may have to wait for the disk, without holding up the client's next messages.
 pub(super) fn handle(host: &Host, id: Id, method: HistoryMethod, params: Option<&RawValue>, reply: ReplySink) {

@@ -1,17 +1,19 @@
 //! The dialects in which connections are served: one module each, chosen here.
 
 pub(crate) mod ahp;
-mod answer;
+pub(crate) mod answer;
+mod call_cost;
 mod handover;
-mod history;
+pub(crate) mod history;
 mod import;
 mod peer;
 mod removal;
-mod sessions;
+pub(crate) mod sessions;
 pub(crate) mod turns;
 mod unnumbered;
 pub(crate) mod v1;
-mod workspace;
+pub(crate) mod workspace;
 pub(crate) mod x_grove;
 
+pub(crate) use self::answer::limit_reached;
 pub(crate) use self::peer::ConnectionPeer;

@@ -14,7 +14,8 @@ use grove_wire::{v1 as v1_wire, x_grove};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::not_permitted;
+use super::answer::{limit_reached, not_permitted};
+use super::call_cost::call_cost;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
@@ -47,6 +48,10 @@ impl ConnectionPeer {
 
     /// Handles one message. Its effect has happened, or its position is fixed, when this returns.
     pub(crate) async fn handle(&mut self, message: Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) {
+        let reply = match self.count(&message, reply) {
+            Ok(reply) => reply,
+            Err(()) => return,
+        };
         if let (PeerDialect::V1(first), Ok(RpcMessage::Request(request))) = (&self.dialect_peer, &message)
             && !first.has_begun()
             && self.begins_ahp(&request.method, request.params).await
@@ -135,6 +140,22 @@ impl ConnectionPeer {
             PeerDialect::Ahp(_) => ahp_wire::Method::named(method).map_or(ScopeSet::NONE, |method| {
                 ScopeSet::from(scopes::ahp_method(method)).union(further::ahp_method(method, params))
             }),
+        }
+    }
+
+    /// Counts a request until its answer, or answers that its connection or token has too many.
+    fn count(&self, message: &Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) -> Result<ReplySink, ()> {
+        let Ok(RpcMessage::Request(request)) = message else { return Ok(reply) };
+        match self.queue.usage().request(call_cost(&request.method)) {
+            Ok(slot) => Ok(Box::new(move |answer| {
+                reply(answer);
+                drop(slot);
+            })),
+            Err(reached) => {
+                let error = jsonrpc::error(Some(&request.id), &limit_reached(&reached));
+                reply(Encode::Text(error));
+                Err(())
+            }
         }
     }
 

@@ -21,7 +21,7 @@ use super::answer::encode;
 /// Notices that wait to be written.
 ///
 /// With more, the next ones wait at their source. Too many are dropped there, and the client is told to list again.
-const WINDOW: usize = 64;
+pub const WINDOW: usize = 64;
 
 /// One connection's use of the session hub.
 pub(super) struct SessionHubClient {
@@ -167,7 +167,7 @@ fn refused(refusal: SessionHubRefusal) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use grove_host::{Limits, SystemClock};
+    use grove_host::{ConnectionUsage, Limits, SystemClock};
 
     use std::collections::VecDeque;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_does_not_read_is_told_no_more_than_a_window() {
-        let queue = Arc::new(Queue::new(&Limits::default()));
+        let queue = Arc::new(Queue::new(&Limits::default(), ConnectionUsage::unbounded()));
         let taken = Arc::new(AtomicUsize::new(0));
         let counted = taken.clone();
         let frames = futures_util::stream::repeat_with(move || {

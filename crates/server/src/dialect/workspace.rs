@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::answer::{encode, read_params, refused};
 
 /// The largest plan or summary that is sent. A message can hold it even if every character is escaped.
-const MAX_TEXT_BYTES: usize = 4 << 20;
+pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// A request to a session's workspace that is not answered yet.
 pub(crate) struct PendingWorkspaceCall {

@@ -153,7 +153,7 @@ pub(crate) async fn begin(
 }
 
 /// The characters that a label may have: rows of a tree contain it.
-const MAX_LABEL: usize = 200;
+pub const MAX_LABEL: usize = 200;
 
 fn checked_label(label: Option<String>) -> Result<Option<String>, ErrorObject> {
     match label {

@@ -14,7 +14,7 @@ use super::{AccessError, Admission, ListenerState, TokenId};
 use crate::dialect::x_grove::{self, MessageShape};
 
 /// The largest request.
-const MAX_BODY_BYTES: usize = 64 << 10;
+pub const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// Answers a JSON-RPC request with an `x-grove/` method about the chat of the token.
 pub(super) async fn answer(

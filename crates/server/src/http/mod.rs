@@ -3,14 +3,14 @@
 mod access;
 mod admission;
 mod client_activity;
-mod lease_api;
+pub(crate) mod lease_api;
 mod page;
-mod page_access;
+pub(crate) mod page_access;
 pub mod sdk;
-mod ticket;
-mod tls;
+pub(crate) mod ticket;
+pub(crate) mod tls;
 mod unix;
-mod wrong_tokens;
+pub(crate) mod wrong_tokens;
 
 use std::io;
 use std::sync::Arc;
@@ -50,9 +50,9 @@ use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
 use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
-const HEAD_BYTES: usize = 16 << 10;
+pub const HEAD_BYTES: usize = 16 << 10;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

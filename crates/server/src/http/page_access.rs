@@ -18,9 +18,9 @@ use subtle::ConstantTimeEq;
 use super::access::in_query;
 
 /// The proofs that a listener gives at once, before `PROOFS_PER_SECOND` bounds it.
-pub(super) const PROOF_BURST: u64 = 64;
+pub const PROOF_BURST: u64 = 64;
 /// The proofs per second, over time. They need no token, so this bounds the cost of unauthenticated requests.
-pub(super) const PROOFS_PER_SECOND: u64 = 16;
+pub const PROOFS_PER_SECOND: u64 = 16;
 /// The letters of a nonce: 32 bytes in hexadecimal.
 const NONCE_LETTERS: usize = 64;
 /// The method of the WebSocket's first message.

@@ -16,9 +16,9 @@ use grove_host::Env;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 /// The time in which a ticket can be used.
-pub(super) const TICKET_LIFETIME: Duration = Duration::from_secs(30);
+pub const TICKET_LIFETIME: Duration = Duration::from_secs(30);
 /// The unused tickets at a time; with more, the oldest are dropped.
-pub(super) const MAX_TICKETS: usize = 1_024;
+pub const MAX_TICKETS: usize = 1_024;
 
 /// The tickets that were issued and not yet used.
 pub(super) struct Tickets {

@@ -21,9 +21,9 @@ use super::admission::PendingConnections;
 use crate::listener::{AcceptedStream, Listener, PeerAddress};
 
 /// The time in which a client must complete the handshake; then it is dropped.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Concurrent handshakes. With more, the oldest is dropped.
-const MAX_HANDSHAKES: usize = 128;
+pub const MAX_HANDSHAKES: usize = 128;
 
 /// The host's certificate and its key.
 #[derive(Clone)]

@@ -10,11 +10,11 @@ use grove_core::Timestamp;
 use super::access::in_query;
 
 /// Failures this long ago count no more.
-const WINDOW: Duration = Duration::from_secs(60);
+pub const WINDOW: Duration = Duration::from_secs(60);
 /// The delay of the answer to the first wrong token. It doubles with each.
-const FIRST_DELAY: Duration = Duration::from_millis(50);
+pub const FIRST_DELAY: Duration = Duration::from_millis(50);
 /// The number of times that the delay doubles.
-const MAX_DOUBLINGS: u32 = 5;
+pub const MAX_DOUBLINGS: u32 = 5;
 /// The members of a query that hold a secret.
 const SECRETS: [&str; 3] = ["tkn", "ticket", "answer"];
 

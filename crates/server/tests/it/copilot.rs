@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::passes::SilentAgent;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
-use grove_host::{Config, Env, Host, Limits};
+use grove_host::{Config, Env, Host, Limits, Rate};
 use grove_server::copilot::EndpointConfig;
 use grove_server::{HostServer, sdk};
 use grove_testkit::host::{ADDRESS, Dialer, TOKEN, pipes};
@@ -289,4 +289,38 @@ async fn a_session_is_created_in_three_passes_through_the_sequencer() {
     assert_eq!(opened["result"]["sessionId"], "s1", "{opened}");
     assert_eq!(host.sequencer_passes() - before, 3, "creation, subscription, participation");
     assert_eq!(host.status().await.unwrap().sessions, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_sdk_beyond_its_rate_waits_and_beyond_its_sessions_is_refused() {
+    let requests = Rate { per_second: 10, burst: 20 };
+    let none = Rate { per_second: 0, burst: 0 };
+    let limits = Limits { requests, token_requests: none, subscriptions: 1, ..Limits::default() };
+    let clock = Arc::new(grove_testkit::host::PausedClock::new(grove_core::Timestamp(1_000_000)));
+    let config = Config { limits, ..Config::default() };
+    let host = Host::in_memory(Env { clock, ..Env::in_memory() }, config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+    let host = SdkHost::of(host, Some(SECRET));
+    let mut sdk = host.sdk();
+    sdk.call(1, "connect", json!({"token": SECRET})).await;
+    let start = Instant::now();
+    for id in 100..140 {
+        sdk.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}})).await;
+    }
+    for _ in 100..140 {
+        sdk.receive().await.unwrap();
+    }
+    let time = start.elapsed();
+    assert!((Duration::from_millis(1_900)..=Duration::from_millis(2_200)).contains(&time), "{time:?}");
+
+    let create = |id: &str| json!({"sessionId": id, "model": "scripted"});
+    let opened = sdk.call(2, "session.create", create("one")).await;
+    assert!(opened["result"].is_object(), "{opened}");
+    let refused = sdk.call(3, "session.create", create("two")).await["error"].take();
+    assert_eq!((&refused["code"], &refused["data"]["limit"]), (&json!(-32029), &json!("subscriptions")));
+    let closed = sdk.call(4, "session.destroy", json!({"sessionId": "one"})).await;
+    assert!(closed["result"].is_object(), "{closed}");
+    let missing = sdk.call(5, "session.resume", json!({"sessionId": "two"})).await;
+    assert!(missing["error"].is_object(), "a refused session was not created: {missing}");
+    let opened = sdk.call(6, "session.create", create("two")).await;
+    assert!(opened["result"].is_object(), "{opened}");
 }

@@ -36,5 +36,6 @@ mod surviving_agents;
 mod table_sizes;
 mod titles;
 mod tree;
+mod usage;
 mod versions;
 mod workspace;

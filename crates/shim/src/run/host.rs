@@ -14,9 +14,9 @@ use crate::wire::{
 };
 
 /// The time that a host may take to send its hello, and to receive the reason why its connection ends.
-const GREETING: Duration = Duration::from_secs(10);
+pub const GREETING: Duration = Duration::from_secs(10);
 /// The bytes that are buffered for sending.
-const OUT_BYTES: usize = 256 << 10;
+pub const OUT_BYTES: usize = 256 << 10;
 /// The largest buffer that is kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
 /// The bytes that are read at once, so that other work does not wait long.

@@ -5,7 +5,7 @@
 //! only this one agent waits.
 
 mod agent;
-mod host;
+pub(crate) mod host;
 mod lines;
 
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ use crate::{ShimError, ShimLimits, ShimOptions};
 /// The bytes of an agent's output that are read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 /// The most connections that may be in the handshake at once.
-const MAX_PENDING_HOSTS: usize = 16;
+pub const MAX_PENDING_HOSTS: usize = 16;
 /// The time that an agent's stdout is read after its end, if a process that left its group keeps that open.
 const STDOUT_GRACE: Duration = Duration::from_secs(1);
 /// The time that a shim that was asked to end waits for the host to acknowledge the agent's last lines.

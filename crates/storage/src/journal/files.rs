@@ -17,7 +17,7 @@ use super::record::{JournalRecord, JournalRecordRef, SegmentEnd};
 use super::record_journal::{JournalStorage, SyncMode};
 
 /// The size at which a segment ends and the next one starts.
-const SEGMENT_BYTES: u64 = 16 << 20;
+pub const SEGMENT_BYTES: u64 = 16 << 20;
 /// The length of the zeros that a segment is filled with in advance.
 ///
 /// A sync inside a file need not sync the file's length, which takes most of the time. The zeros are cut off when the
@@ -29,7 +29,7 @@ const FILL_PIECE: usize = 16 << 10;
 /// The largest number of a segment: its file's name has twelve digits.
 const LAST_SEGMENT: u64 = 999_999_999_999;
 /// The longest line. A message of a client is smaller, and so is everything made of it.
-const LINE_BYTES: u64 = 64 << 20;
+pub const LINE_BYTES: u64 = 64 << 20;
 /// The largest batch that is written without the thread. It is one copy into the page cache, which takes less than
 /// waking a thread and being woken by it.
 const DIRECT_BYTES: usize = 16 << 10;

@@ -10,7 +10,7 @@
 
 mod contents;
 mod end;
-mod files;
+pub(crate) mod files;
 mod position;
 mod record;
 mod record_journal;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex as AsyncMutex;
 
 /// The most sessions that are remembered. Past it the longest untouched are forgotten when the file is opened.
-const MAX_REGISTERED: usize = 100_000;
+pub const MAX_REGISTERED: usize = 100_000;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 4 << 10;
 /// The largest file that is read: several times the size of that many sessions.

@@ -19,7 +19,7 @@ pub(crate) use self::frames::{FrameTracker, settled};
 use super::capture::{CaptureDirection, CaptureTap};
 
 /// The number of calls that may wait for the agent's answers at a time.
-const CALLS: usize = 64;
+pub const CALLS: usize = 64;
 /// The prefix of our call ids.
 const CALL: &str = "grove";
 /// The prefix of a prompt's id. Its turn follows, so that a host that comes back recognizes the answer.

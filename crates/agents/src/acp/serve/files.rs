@@ -13,7 +13,7 @@ use super::{AgentServices, protected, refused};
 use crate::acp::random;
 
 /// The largest file that is read.
-const READ_BYTES: u64 = 10 << 20;
+pub const READ_BYTES: u64 = 10 << 20;
 
 /// The largest file whose earlier text is shown to the person who is asked.
 const SHOWN_BYTES: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! Serving an agent's requests: files and terminals, inside its working directories.
 
-mod files;
+pub(crate) mod files;
 mod output_spill;
 mod plain;
 mod protected;

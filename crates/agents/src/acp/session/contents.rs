@@ -12,9 +12,9 @@ use crate::acp::map;
 use crate::agent::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 
 /// The number of calls of a turn whose content is kept. That of further ones is shown as it comes.
-const MOST_CALLS: usize = 1_024;
+pub const MOST_CALLS: usize = 1_024;
 /// The bytes of content kept per turn. Larger content is shown as it comes, and not completed later.
-const MOST_BYTES: usize = 16 << 20;
+pub const MOST_BYTES: usize = 16 << 20;
 /// The bytes of a running call's output that are shown: its end.
 const LIVE_BYTES: usize = 16 << 10;
 

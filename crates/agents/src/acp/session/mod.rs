@@ -12,11 +12,11 @@
 
 mod chat;
 mod choices;
-mod contents;
+pub(crate) mod contents;
 mod exit_message;
 mod one_shot;
 mod open;
-mod process;
+pub(crate) mod process;
 mod protected;
 mod reader;
 mod requests;

@@ -17,7 +17,7 @@ use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
 /// The number of an agent's calls that may wait for our answers at a time. One more is refused.
-pub(super) const ASKED: usize = 256;
+pub const ASKED: usize = 256;
 /// The number of command lists that are kept until our conversation is known.
 const COMMANDS: usize = 8;
 

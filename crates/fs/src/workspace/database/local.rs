@@ -22,12 +22,12 @@ use crate::{Backend, FsError, LocalFs, SessionFs};
 /// The time that a statement waits for other users of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The time limit of a call. Longer ones are stopped.
-const LONGEST: Duration = Duration::from_secs(30);
+pub const LONGEST: Duration = Duration::from_secs(30);
 /// SQLite's own steps, of which it does some millions in a second.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 /// The most rows that a statement may return.
-const MOST_ROWS: usize = 100_000;
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub const MOST_ROWS: usize = 100_000;
+pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// `session.db` in a folder on this machine.
 ///

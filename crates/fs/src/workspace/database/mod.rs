@@ -3,7 +3,7 @@
 //! [`Database`] is the interface. [`LocalDatabase`] is a SQLite file in a folder on this machine, and the only code
 //! that opens it; [`NoDatabase`] is for stores without one. A storage client's store can supply its own.
 
-mod local;
+pub(crate) mod local;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -35,7 +35,7 @@ use crate::config::Limits;
 use crate::env::{Env, Spawn, Task};
 
 /// The reports that an agent may be ahead of the host.
-const REPORTS: usize = 256;
+pub const REPORTS: usize = 256;
 /// The reports that are published together.
 const REPORTS_AT_ONCE: usize = 64;
 

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::config::Limits;
 
 /// The commands of an agent that are shown; further ones are left out.
-const MAX_COMMANDS: usize = 1_000;
+pub const MAX_COMMANDS: usize = 1_000;
 
 /// An agent's report as events of the session.
 #[derive(Debug, Default, PartialEq, Eq)]

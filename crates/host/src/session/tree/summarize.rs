@@ -27,7 +27,7 @@ const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;
 const BYTES_PER_TOKEN: u64 = 4;
 const WINDOW_PERCENT: u64 = 60;
 /// The bytes of entries that a hook gets. Of more, the newest.
-const HOOK_BYTES: usize = 16 << 20;
+pub const HOOK_BYTES: usize = 16 << 20;
 
 /// The data for asking a summarizer of this session.
 pub(super) struct SummarizerContext {

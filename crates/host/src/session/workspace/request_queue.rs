@@ -16,7 +16,7 @@ use crate::env::Spawn;
 use crate::session::ToSession;
 
 /// The requests that may wait. More are refused: the task must not wait for a store.
-pub(super) const MAX_QUEUED_REQUESTS: usize = 64;
+pub const MAX_QUEUED_REQUESTS: usize = 64;
 
 /// A job of the queue.
 #[derive(Debug)]

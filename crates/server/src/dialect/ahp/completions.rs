@@ -12,7 +12,7 @@ use super::{Peer, not_found};
 use crate::dialect::answer::{read_params, stopped};
 
 /// The completions that are offered.
-const MAX_COMPLETIONS: usize = 50;
+pub const MAX_COMPLETIONS: usize = 50;
 
 /// A file reference that is being typed: the position of its `@`, and the text after it.
 struct FileReference {

@@ -16,13 +16,13 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, PendingSnapshot, SnapshotLimits, cut, cut_all};
 use super::{Peer, not_found, wanted};
-use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
+use crate::dialect::answer::{client_id, encode, join, limit_reached, read_params, stopped};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
 use grove_wire::registry::Registry;
 
 /// The longest time for which text waits to be merged, whatever delay a client requests.
-const MAX_MERGE_DELAY: Duration = Duration::from_secs(5);
+pub const MAX_MERGE_DELAY: Duration = Duration::from_secs(5);
 /// The characters at which a client requests completions.
 const TRIGGERS: &[&str] = &["@"];
 
@@ -291,10 +291,9 @@ impl Peer {
                     })
                 }
                 SubscribeOutcome::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
-                SubscribeOutcome::TooMany => Encode::later(move || {
-                    let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
-                    jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
-                }),
+                SubscribeOutcome::TooMany(reached) => {
+                    Encode::later(move || jsonrpc::error(Some(&id), &limit_reached(&reached)))
+                }
             }),
             reply,
         };

@@ -19,7 +19,7 @@ use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
 
 /// The largest unknown part of an action that is kept for the echo.
-const MAX_EXTRA_BYTES: usize = 64 << 10;
+pub const MAX_EXTRA_BYTES: usize = 64 << 10;
 
 impl Peer {
     /// Sends an action to its session. One for an unknown channel is ignored without an echo.

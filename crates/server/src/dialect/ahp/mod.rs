@@ -8,13 +8,13 @@
 //! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
 mod chats;
-mod completions;
-mod connect;
-mod dispatch;
+pub(crate) mod completions;
+pub(crate) mod connect;
+pub(crate) mod dispatch;
 mod resources;
-mod sessions;
+pub(crate) mod sessions;
 mod snapshot;
-mod turns;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 

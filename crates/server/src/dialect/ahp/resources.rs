@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::future::{AbortHandle, abortable};
 use grove_core::{ContentId, SessionId, Timestamp};
-use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, DirectReply};
+use grove_host::{Host, LimitReached, UsageSlot};
 use grove_wire::ahp::{self, error_code};
 use grove_wire::jsonrpc::{ErrorObject, code};
 use grove_wire::v1::project::parse_content_uri;
@@ -19,10 +19,7 @@ use grove_work::{
 use serde_json::value::RawValue;
 
 use super::{Peer, not_found};
-use crate::dialect::answer::{read_params, stopped};
-
-/// The watches that a connection may have.
-const MAX_WATCHES: usize = 128;
+use crate::dialect::answer::{limit_reached, read_params, stopped};
 
 impl Peer {
     pub(super) async fn read(&self, params: Option<&RawValue>) -> Result<ahp::ResourceReadResult, ErrorObject> {
@@ -141,12 +138,13 @@ impl Peer {
         };
         let policy = self.host.policy().await.map_err(stopped)?;
         let watcher = self.host.watcher().map_err(|error| watch_error(&error, &params.uri))?;
-        if self.watches.all.len() >= MAX_WATCHES {
-            let message = format!("a connection may have {MAX_WATCHES} watches at most: unsubscribe from one first");
-            return Err(ErrorObject::invalid_request(message));
+        let most = self.host.config().limits.watches;
+        if self.watches.all.len() >= most {
+            return Err(limit_reached(&LimitReached::watches(most)));
         }
+        let slot = self.queue.usage().subscription().map_err(|reached| limit_reached(&reached))?;
         let watch = watcher.watch(&policy, request).await.map_err(|error| watch_error(&error, &params.uri))?;
-        Ok(ahp::CreateResourceWatchResult { channel: self.watches.add(state, watch) })
+        Ok(ahp::CreateResourceWatchResult { channel: self.watches.add(state, watch, slot) })
     }
 }
 
@@ -163,6 +161,8 @@ struct WatchEntry {
     /// Buffers the events until a client subscribes.
     watch: Option<Watch>,
     telling: Option<AbortHandle>,
+    /// Counts the watch for its token.
+    _slot: UsageSlot,
 }
 
 impl Watches {
@@ -171,11 +171,11 @@ impl Watches {
     }
 
     /// Adds a watch and returns its channel.
-    fn add(&mut self, state: ahp::ResourceWatchState, watch: Watch) -> String {
+    fn add(&mut self, state: ahp::ResourceWatchState, watch: Watch, slot: UsageSlot) -> String {
         self.count += 1;
         let id = format!("{}-{}", self.connection.0, self.count);
         let channel = format!("ahp-resource-watch:/{id}");
-        self.all.insert(id, WatchEntry { state, watch: Some(watch), telling: None });
+        self.all.insert(id, WatchEntry { state, watch: Some(watch), telling: None, _slot: slot });
         channel
     }
 

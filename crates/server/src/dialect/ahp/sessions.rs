@@ -17,7 +17,7 @@ use crate::dialect::answer::{read_params, refused, stopped};
 use crate::dialect::history::unavailable;
 
 /// The default and the largest number of sessions in a list.
-const MAX_SESSIONS: usize = 10_000;
+pub const MAX_SESSIONS: usize = 10_000;
 /// The member of `listSessions`' `_meta` about sessions of other tools: `false` leaves them out of every page.
 const HISTORY: &str = "history";
 

@@ -16,7 +16,7 @@ use crate::dialect::history::unavailable;
 use crate::dialect::turns::newest;
 
 /// The turns in one answer to `fetchTurns`.
-const TURNS_AT_ONCE: usize = 50;
+pub const TURNS_AT_ONCE: usize = 50;
 
 impl Peer {
     /// Loads older turns into the client's state before it is answered.

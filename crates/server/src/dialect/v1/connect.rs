@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, cut, cut_all, share};
 use super::{Peer, wanted};
-use crate::dialect::answer::{client_id, join, read_params};
+use crate::dialect::answer::{client_id, join, limit_reached, read_params};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
 
@@ -150,10 +150,9 @@ impl Peer {
                     })
                 }
                 SubscribeOutcome::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
-                SubscribeOutcome::TooMany => Encode::later(move || {
-                    let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
-                    jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
-                }),
+                SubscribeOutcome::TooMany(reached) => {
+                    Encode::later(move || jsonrpc::error(Some(&id), &limit_reached(&reached)))
+                }
             }),
             reply,
         };

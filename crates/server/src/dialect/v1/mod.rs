@@ -9,7 +9,7 @@
 mod connect;
 mod content;
 mod dispatch;
-mod sessions;
+pub(crate) mod sessions;
 mod snapshot;
 
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::dialect::turns::newest;
 const DEFAULT_TURNS: u64 = 50;
 
 /// The sessions of other tools in a list, newest first.
-const MAX_HISTORY_SESSIONS: usize = 10_000;
+pub const MAX_HISTORY_SESSIONS: usize = 10_000;
 
 impl Peer {
     pub(super) async fn create_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {

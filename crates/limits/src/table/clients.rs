@@ -1,0 +1,164 @@
+//! Limits of connections and tokens: how many there are, and what each may do.
+
+use grove_host::Limits;
+use grove_server::limits as server;
+
+use crate::{Limit, LimitGroup, LimitValue, bytes, count, time};
+
+pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
+    vec![use_of_the_host(limits), connections(limits), http()]
+}
+
+/// The bounds of the use that a client makes of the host.
+fn use_of_the_host(limits: &Limits) -> LimitGroup {
+    let about = "Large calls search, summarize, copy or move a session: trees, compactions, merges, forks, imports, exports, \
+                 history lists, completions. Starts create a session or a chat, and with it an agent.";
+    let rows = vec![
+        Limit::new(
+            "requests",
+            LimitValue::CountRate(limits.requests),
+            "connection",
+            "uses `token-requests`; with that empty, reading pauses",
+        ),
+        Limit::new(
+            "token-requests",
+            LimitValue::CountRate(limits.token_requests),
+            "token",
+            "reading from the sender pauses",
+        ),
+        Limit::new(
+            "bytes",
+            LimitValue::ByteRate(limits.bytes),
+            "connection",
+            "uses `token-bytes`; with that empty, reading pauses",
+        ),
+        Limit::new("token-bytes", LimitValue::ByteRate(limits.token_bytes), "token", "reading from the sender pauses"),
+        Limit::new("open-answers", count(limits.open_answers), "connection", "its next requests wait; reading pauses"),
+        Limit::new(
+            "token-open-requests",
+            count(limits.token_open_requests),
+            "token",
+            "the request is refused (-32029)",
+        ),
+        Limit::new(
+            "subscriptions",
+            count(limits.subscriptions),
+            "connection",
+            "the subscription, or opening a session in the SDK, is refused (-32029)",
+        ),
+        Limit::new("watches", count(limits.watches), "connection", "the watch is refused (-32029)"),
+        Limit::new(
+            "token-subscriptions",
+            count(limits.token_subscriptions),
+            "token",
+            "the subscription or watch is refused (-32029)",
+        ),
+        Limit::new("large-calls", count(limits.large_calls), "connection, at a time", "the call is refused (-32029)"),
+        Limit::new(
+            "token-large-calls",
+            count(limits.token_large_calls),
+            "token, at a time",
+            "the call is refused (-32029)",
+        ),
+        Limit::new("token-starts", LimitValue::CountRate(limits.token_starts), "token", "the call is refused (-32029)"),
+        Limit::new("imports", count(limits.imports), "connection, at a time", "the import is refused (-32602)"),
+    ];
+    LimitGroup { subject: "Use of the host", about, limits: rows }
+}
+
+fn connections(limits: &Limits) -> LimitGroup {
+    let rows = vec![
+        Limit::new("connections", count(limits.connections), "host, authenticated", "the connection is rejected (503)"),
+        Limit::new("token-connections", count(limits.token_connections), "token", "the connection is rejected (503)"),
+        Limit::new(
+            "owner-connections",
+            count(limits.owner_connections),
+            "owner's socket",
+            "the newest connection is dropped",
+        ),
+        Limit::new(
+            "unauthenticated-connections",
+            count(limits.unauthenticated_connections),
+            "listener",
+            "the connection that has waited longest is closed",
+        ),
+        Limit::new(
+            "unauthenticated-bytes",
+            bytes(limits.unauthenticated_bytes),
+            "SDK connection",
+            "the connection is closed",
+        ),
+        Limit::new(
+            "unauthenticated-time",
+            time(limits.unauthenticated_time),
+            "SDK connection",
+            "the connection is closed",
+        ),
+        Limit::new("handshakes", count(server::HANDSHAKES), "TLS listener, at a time", "new connections wait"),
+        Limit::new("handshake-time", time(server::HANDSHAKE_TIMEOUT), "TLS connection", "the connection is closed"),
+        Limit::new(
+            "known-clients",
+            count(limits.known_clients),
+            "host",
+            "the client that left first is forgotten; it gets snapshots when it returns",
+        ),
+        Limit::new("client-id", bytes(server::CLIENT_ID_BYTES), "client", "`initialize` is refused (-32602)"),
+        Limit::new(
+            "connection-silence",
+            time(limits.connection_silence),
+            "connection",
+            "after three pings the connection is closed (4008)",
+        ),
+        Limit::new(
+            "write-silence",
+            time(limits.write_silence),
+            "connection",
+            "a client that reads nothing is disconnected (4008)",
+        ),
+        Limit::new(
+            "close-grace",
+            time(server::CLOSE_GRACE),
+            "connection",
+            "the socket is closed without its last words",
+        ),
+        Limit::new("client-grace", time(limits.client_grace), "session", "an absent client's tools and requests end"),
+    ];
+    LimitGroup { subject: "Connections", about: "", limits: rows }
+}
+
+fn http() -> LimitGroup {
+    let longest = server::WRONG_TOKEN_DELAY * 2_u32.pow(server::WRONG_TOKEN_DOUBLINGS);
+    let proofs = grove_host::Rate { per_second: server::PROOFS_PER_SECOND, burst: server::PROOF_BURST };
+    let rows = vec![
+        Limit::new(
+            "http-head",
+            bytes(server::HEAD_BYTES),
+            "request",
+            "the request is refused (431), and the connection closed",
+        ),
+        Limit::new("http-head-time", time(server::HEAD_TIMEOUT), "request", "the connection is closed"),
+        Limit::new("http-body", bytes(server::BODY_BYTES), "request", "the request is refused (413)"),
+        Limit::new("tickets", count(server::TICKETS), "host", "the oldest ticket is void"),
+        Limit::new("ticket-time", time(server::TICKET_LIFETIME), "ticket", "the ticket is void (401)"),
+        Limit::new("proofs", LimitValue::CountRate(proofs), "listener", "the proof is refused (429)"),
+        Limit::new(
+            "wrong-token-delay",
+            time(server::WRONG_TOKEN_DELAY),
+            "listener",
+            "it doubles with each wrong token, up to `wrong-token-longest-delay`",
+        ),
+        Limit::new(
+            "wrong-token-longest-delay",
+            time(longest),
+            "listener",
+            "further wrong tokens are answered this much later",
+        ),
+        Limit::new(
+            "wrong-token-window",
+            time(server::WRONG_TOKEN_WINDOW),
+            "listener",
+            "earlier wrong tokens count no more",
+        ),
+    ];
+    LimitGroup { subject: "HTTP", about: "", limits: rows }
+}

@@ -1,0 +1,34 @@
+//! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
+
+pub use crate::connection::CLOSE_GRACE;
+pub use crate::connection::CONTROL_BYTES;
+pub use crate::connection::MAX_QUEUED_MESSAGES as QUEUED_MESSAGES;
+pub use crate::connection::batch::BATCH_BYTES;
+pub use crate::copilot::connection::CALLS as SDK_OPEN_CALLS;
+pub use crate::copilot::connection::MAX_QUEUED_BYTES as SDK_QUEUED_BYTES;
+pub use crate::copilot::connection::MAX_QUEUED_CALLS as SDK_QUEUED_CALLS;
+pub use crate::copilot::feed::FEED_BUFFER as SDK_FEED_EVENTS;
+pub use crate::copilot::workspace::MAX_FILE_BYTES as SDK_FILE_BYTES;
+pub use crate::dialect::ahp::completions::MAX_COMPLETIONS as COMPLETIONS;
+pub use crate::dialect::ahp::connect::MAX_MERGE_DELAY as MERGE_DELAY;
+pub use crate::dialect::ahp::dispatch::MAX_EXTRA_BYTES as EXTRA_BYTES;
+pub use crate::dialect::ahp::sessions::MAX_SESSIONS as LISTED_SESSIONS;
+pub use crate::dialect::ahp::turns::TURNS_AT_ONCE;
+pub use crate::dialect::answer::MAX_CLIENT_ID_BYTES as CLIENT_ID_BYTES;
+pub use crate::dialect::history::MAX_HISTORY_ROWS as HISTORY_ROWS;
+pub use crate::dialect::sessions::WINDOW as SESSION_NOTICES;
+pub use crate::dialect::v1::sessions::MAX_HISTORY_SESSIONS as V1_HISTORY_SESSIONS;
+pub use crate::dialect::workspace::MAX_TEXT_BYTES as TEXT_BYTES;
+pub use crate::dialect::x_grove::MAX_LABEL as LABEL_BYTES;
+pub use crate::http::HEAD_BYTES;
+pub use crate::http::HEAD_TIMEOUT;
+pub use crate::http::lease_api::MAX_BODY_BYTES as BODY_BYTES;
+pub use crate::http::page_access::PROOFS_PER_SECOND;
+pub use crate::http::page_access::PROOF_BURST;
+pub use crate::http::ticket::MAX_TICKETS as TICKETS;
+pub use crate::http::ticket::TICKET_LIFETIME;
+pub use crate::http::tls::HANDSHAKE_TIMEOUT;
+pub use crate::http::tls::MAX_HANDSHAKES as HANDSHAKES;
+pub use crate::http::wrong_tokens::FIRST_DELAY as WRONG_TOKEN_DELAY;
+pub use crate::http::wrong_tokens::MAX_DOUBLINGS as WRONG_TOKEN_DOUBLINGS;
+pub use crate::http::wrong_tokens::WINDOW as WRONG_TOKEN_WINDOW;

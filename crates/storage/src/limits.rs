@@ -1,0 +1,5 @@
+//! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
+
+pub use crate::journal::files::LINE_BYTES as JOURNAL_LINE_BYTES;
+pub use crate::journal::files::SEGMENT_BYTES;
+pub use crate::store::register::MAX_REGISTERED as CLIENT_STORED_SESSIONS;
