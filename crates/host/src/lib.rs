@@ -88,7 +88,7 @@ pub use host::{
     AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, WeakHost, install_hint,
 };
 pub use leases::Lease;
-pub use refusal::Refusal;
+pub use refusal::{Refusal, refusal_label};
 pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;

@@ -9,6 +9,7 @@ mod encode;
 mod labels;
 mod process;
 mod reference;
+mod slow;
 mod table;
 mod value;
 
@@ -16,5 +17,6 @@ pub use encode::CONTENT_TYPE;
 pub use labels::*;
 pub use process::ProcessUsage;
 pub use reference::reference;
+pub use slow::SlowThreshold;
 pub use table::{Metrics, Sessions};
 pub use value::{By, Counter, Gauge, Info, Seconds, Sizes};

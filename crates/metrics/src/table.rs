@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::encode;
 use crate::labels::*;
 use crate::process::ProcessUsage;
+use crate::slow::SlowThreshold;
 use crate::value::{By, Counter, Gauge, Info, Metric, Seconds, Sizes};
 
 /// A metric's row of the reference page.
@@ -20,7 +21,11 @@ macro_rules! metrics {
     ($($field:ident: $type:ty = $name:literal, $help:literal;)+) => {
         /// Every metric of a host.
         #[derive(Debug, Default)]
-        pub struct Metrics { $(#[doc = $help] pub $field: $type,)+ }
+        pub struct Metrics {
+            /// The duration above which an operation is slow. It is no metric itself.
+            pub slow_threshold: SlowThreshold,
+            $(#[doc = $help] pub $field: $type,)+
+        }
 
         /// Every metric, in the order of the text format.
         pub(crate) const DEFINITIONS: &[Definition] = &[$(Definition {

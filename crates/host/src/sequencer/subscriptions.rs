@@ -23,6 +23,7 @@ impl Sequencer {
             AttachMode::New(_) => 0,
             AttachMode::Returning { seen, .. } => seen.highest(),
         };
+        let is_returning = matches!(attach.how, AttachMode::Returning { .. });
         // A number of another journal may be beyond all of this one.
         let last_direct = if Position::of(named) <= Position::of(self.seq()) { named } else { 0 };
         let (dialect, seen) = match attach.how {
@@ -49,6 +50,8 @@ impl Sequencer {
                 last_direct,
             },
         );
+        self.metrics.connections.of(dialect.label()).increment();
+        self.metrics.connections_opened.of(dialect.label()).increment();
         self.touches += 1;
         let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
         shared.clients_mut().insert(attach.client, client);
@@ -84,6 +87,9 @@ impl Sequencer {
                 MissedEvents::Each(each.collect())
             }
         };
+        if is_returning {
+            self.metrics.reconnects.of(missed.label()).increment();
+        }
         (attach.reply)((attach.answer)(AttachOutcome { published: &published, subscribed, missed }));
     }
 
@@ -179,6 +185,7 @@ impl Sequencer {
                 None if full => return AddSubscriptionOutcome::TooMany,
                 None => {
                     connection.subscriptions.insert(resource.clone(), dialect);
+                    self.metrics.subscriptions.increment();
                     let queue = connection.queue.clone();
                     let subscriber = Subscriber { connection: id, queue, dialect, patience };
                     self.subscribers.entry(resource).or_default().push(subscriber);
@@ -191,8 +198,10 @@ impl Sequencer {
     pub(super) fn unsubscribe(&mut self, id: ConnectionId, wanted: &SubscriptionTarget) {
         let resources = self.shared.published().find(wanted).map(|found| found.resources());
         for resource in resources.into_iter().flatten() {
-            if let Some(connection) = self.connections.get_mut(&id) {
-                connection.subscriptions.remove(&resource);
+            if let Some(connection) = self.connections.get_mut(&id)
+                && connection.subscriptions.remove(&resource).is_some()
+            {
+                self.metrics.subscriptions.decrement();
             }
             self.drop_subscriber(id, &resource);
         }
@@ -209,6 +218,8 @@ impl Sequencer {
 
     pub(super) fn detach(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
+        self.metrics.connections.of(connection.dialect.label()).decrement();
+        self.metrics.subscriptions.add(-(connection.subscriptions.len() as i64));
         for resource in connection.subscriptions.keys() {
             self.drop_subscriber(id, resource);
         }

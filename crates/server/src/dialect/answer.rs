@@ -1,8 +1,9 @@
 //! Common parts of requests and answers in all dialects.
 
-use grove_core::ClientId;
-use grove_host::Refusal;
+use grove_core::{ClientId, RefusalKind};
 use grove_host::sequencer::HostStopped;
+use grove_host::{Host, Refusal, refusal_label};
+use grove_metrics::RefusalLabel;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::refusal::error_code;
 use serde::Serialize;
@@ -33,6 +34,38 @@ pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {
 /// The answer to a request that was refused or has failed.
 pub(super) fn refused(refusal: &impl Refusal) -> ErrorObject {
     ErrorObject::new(error_code(refusal.kind()), refusal.to_string())
+}
+
+/// Counts a request that is answered with an error.
+pub(crate) fn count_refusal(host: &Host, error: &ErrorObject) {
+    host.env().metrics.refusals.of(label(error.code)).increment();
+}
+
+/// The label of an error code in metrics.
+fn label(code: i64) -> RefusalLabel {
+    const KINDS: [RefusalKind; 10] = [
+        RefusalKind::InvalidParams,
+        RefusalKind::InvalidState,
+        RefusalKind::SessionNotFound,
+        RefusalKind::AgentNotFound,
+        RefusalKind::SessionExists,
+        RefusalKind::Busy,
+        RefusalKind::NotFound,
+        RefusalKind::NotPermitted,
+        RefusalKind::Exists,
+        RefusalKind::Failed,
+    ];
+    match code {
+        jsonrpc::code::PARSE => RefusalLabel::Malformed,
+        jsonrpc::code::METHOD_NOT_FOUND => RefusalLabel::UnknownMethod,
+        code => KINDS.into_iter().find(|kind| error_code(*kind) == code).map_or(RefusalLabel::Other, refusal_label),
+    }
+}
+
+/// The error that answers a request, counted.
+pub(super) fn refuse(host: &Host, id: &Id, error: &ErrorObject) -> String {
+    count_refusal(host, error);
+    jsonrpc::error(Some(id), error)
 }
 
 pub(super) fn encode<R: Serialize>(id: &Id, result: &R) -> String {

@@ -14,4 +14,5 @@ pub(crate) mod v1;
 mod workspace;
 pub(crate) mod x_grove;
 
+pub(crate) use self::answer::count_refusal;
 pub(crate) use self::peer::ConnectionPeer;

@@ -13,6 +13,7 @@ use grove_wire::x_grove;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::answer::count_refusal;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
@@ -51,6 +52,7 @@ impl ConnectionPeer {
         {
             let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone());
             self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
+            tracing::Span::current().record("dialect", "ahp");
         }
         match message {
             Ok(RpcMessage::Request(request)) => {
@@ -81,7 +83,10 @@ impl ConnectionPeer {
                                     drop(due);
                                 }));
                             }
-                            Err(error) => reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
+                            Err(error) => {
+                                count_refusal(&self.host, &error);
+                                reply(Encode::later(move || jsonrpc::error(Some(&id), &error)))
+                            }
                         };
                     }
                     Some(_) | None => request,
@@ -91,6 +96,7 @@ impl ConnectionPeer {
                     PeerDialect::Ahp(peer) => peer.request(request, reply).await,
                 };
                 if let Err((reply, error)) = answered {
+                    count_refusal(&self.host, &error);
                     reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
             }
@@ -114,7 +120,10 @@ impl ConnectionPeer {
                 PeerDialect::V1(_) => {}
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
-            Err(InvalidMessage { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
+            Err(InvalidMessage { id, error }) => {
+                count_refusal(&self.host, &error);
+                reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error)));
+            }
         }
     }
 

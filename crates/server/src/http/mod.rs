@@ -4,6 +4,7 @@ mod access;
 mod admission;
 mod client_activity;
 mod lease_api;
+mod metrics;
 mod page;
 mod page_access;
 pub mod sdk;
@@ -29,6 +30,8 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 pub use access::{AccessPolicy, TransportSecurity};
 pub use page::{Asset, Caching, WebPage};
@@ -232,6 +235,7 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 impl ListenerState {
     /// Waits before a wrong token is answered.
     async fn delay_wrong_token(&self) {
+        self.host.env().metrics.wrong_tokens.increment();
         let clock = &self.host.env().clock;
         clock.sleep(self.wrong_tokens.count(clock.now())).await;
     }
@@ -255,6 +259,7 @@ impl ListenerState {
 fn router(server: ListenerState) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics::answer))
         .route("/ticket", post(issue_ticket))
         .route("/proof", post(prove))
         .route("/ws", get(upgrade))
@@ -427,7 +432,8 @@ async fn upgrade(
         match upgraded.await {
             Ok(upgraded) => {
                 let (stream, read) = raw_stream(upgraded);
-                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).await;
+                let span = tracing::debug_span!("connection", id = Empty, dialect = Empty);
+                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).instrument(span).await;
             }
             Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
         }
