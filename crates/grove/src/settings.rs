@@ -89,6 +89,8 @@ const AGENT_IDLE: u64 = 600;
 const SESSION_IDLE: u64 = 600;
 /// The size above which output and messages are written to files, in bytes.
 const SPILL_BYTES: NonZeroUsize = NonZeroUsize::MIN.saturating_add((64 << 10) - 1);
+/// The duration above which an operation is logged as slow, in milliseconds.
+const SLOW_MS: u64 = 500;
 /// The agent of sessions that name none. It needs no model and no account.
 const DEFAULT_AGENT: &str = "scripted";
 
@@ -121,6 +123,8 @@ pub(crate) struct Settings {
     pub(crate) agent_idle: Setting<u64>,
     pub(crate) session_idle: Setting<u64>,
     pub(crate) spill_bytes: Setting<NonZeroUsize>,
+    /// Operations that take longer are logged, in milliseconds; 0 means none.
+    pub(crate) slow_ms: Setting<u64>,
     /// Percent of the model's window; 0 means never.
     pub(crate) compact_at: Setting<u8>,
     /// Tokens.
@@ -211,6 +215,7 @@ impl Settings {
             agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
             session_idle: layers.one("session-idle", serve.session_idle, || SESSION_IDLE)?,
             spill_bytes: layers.one("spill-bytes", serve.spill_bytes, || SPILL_BYTES)?,
+            slow_ms: layers.one("slow-ms", serve.slow_ms, || SLOW_MS)?,
             compact_at: layers.one("compact-at", serve.compact_at, || compaction.at_percent)?,
             compact_keep: layers.one("compact-keep", serve.compact_keep, || compaction.keep_tokens)?,
             store: layers.one("store", serve.store.clone(), || StoreName::LOCAL.to_owned())?,
@@ -302,6 +307,7 @@ const KEYS: &[&str] = &[
     "agent-idle",
     "session-idle",
     "spill-bytes",
+    "slow-ms",
     "compact-at",
     "compact-keep",
     "store",

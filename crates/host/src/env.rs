@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use grove_core::Timestamp;
 use grove_fs::MemoryFs;
+use grove_metrics::Metrics;
 use grove_storage::Stores;
 use tokio::sync::oneshot;
 
@@ -24,6 +25,8 @@ pub struct Env {
     pub spawn: Arc<dyn Spawn>,
     /// The stores of sessions.
     pub stores: Stores,
+    /// The numbers that the host counts.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Env {
@@ -34,6 +37,7 @@ impl Env {
             random: Arc::new(SystemRandom),
             spawn: Arc::new(TokioSpawn),
             stores: Stores::new(Arc::new(MemoryFs::default())),
+            metrics: Arc::default(),
         }
     }
 }

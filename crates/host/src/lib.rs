@@ -92,7 +92,7 @@ pub use host::{
     install_hint,
 };
 pub use leases::Lease;
-pub use refusal::Refusal;
+pub use refusal::{Refusal, refusal_label};
 pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;

@@ -6,6 +6,7 @@ use grove_core::RefusalKind;
 use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
 use grove_fs::workspace::database::DatabaseError;
+use grove_metrics::RefusalLabel;
 use grove_storage::session_file::LoadError;
 use grove_tree::LogError;
 
@@ -13,7 +14,7 @@ use crate::branch::SessionRequestError;
 use crate::host::CreateError;
 use crate::import::ImportError;
 use crate::sequencer::HostStopped;
-use crate::session::{CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
+use crate::session::{ActionRefusal, CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
 
 /// A refusal or failure in words, with its kind.
 pub trait Refusal: fmt::Display {
@@ -23,6 +24,33 @@ pub trait Refusal: fmt::Display {
 impl Refusal for HostStopped {
     fn kind(&self) -> RefusalKind {
         RefusalKind::Failed
+    }
+}
+
+/// The label of a kind of refusal in metrics.
+pub fn refusal_label(kind: RefusalKind) -> RefusalLabel {
+    match kind {
+        RefusalKind::InvalidParams => RefusalLabel::InvalidParams,
+        RefusalKind::InvalidState => RefusalLabel::InvalidState,
+        RefusalKind::SessionNotFound => RefusalLabel::SessionNotFound,
+        RefusalKind::AgentNotFound => RefusalLabel::AgentNotFound,
+        RefusalKind::SessionExists => RefusalLabel::SessionExists,
+        RefusalKind::Busy => RefusalLabel::Busy,
+        RefusalKind::NotFound => RefusalLabel::NotFound,
+        RefusalKind::NotPermitted => RefusalLabel::NotPermitted,
+        RefusalKind::Exists => RefusalLabel::Exists,
+        RefusalKind::LimitReached => RefusalLabel::LimitReached,
+        RefusalKind::Failed => RefusalLabel::Failed,
+    }
+}
+
+impl Refusal for ActionRefusal {
+    fn kind(&self) -> RefusalKind {
+        match self {
+            ActionRefusal::Invalid(_) => RefusalKind::InvalidParams,
+            ActionRefusal::Command(error) => error.kind(),
+            ActionRefusal::Tree(error) => error.kind(),
+        }
     }
 }
 

@@ -75,6 +75,7 @@ pub use journal::{
     SegmentFiles, SyncMode,
 };
 pub use recovery::{RecoveredReplay, RecoveredState, ReplayStep, recover, verify_all, verify_session};
+pub use store::measured::MeasuredFs;
 pub use store::register::{ClientStorageRegister, ClientStorageRow, ForkRecord};
 pub use store::stores::{ClientStorage, RetiredStore, StoreError, StoreLifetime, Stores};
 pub use store::{

@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, conflicts_with_all = [
         "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
         "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
-        "default_agent", "max_agents", "agent_idle", "session_idle", "spill_bytes", "compact_at", "compact_keep", "store", "log_dir",
+        "default_agent", "max_agents", "agent_idle", "session_idle", "spill_bytes", "slow_ms", "compact_at", "compact_keep", "store", "log_dir",
     ])]
     pub(crate) stdio: bool,
     /// Serve the GitHub Copilot SDK on this loopback address; port 0 takes a free one
@@ -95,6 +95,9 @@ pub(crate) struct ServeArgs {
     /// Write tool output, pasted and attached text above this many bytes to files [default: 65536]
     #[arg(long, value_name = "BYTES")]
     pub(crate) spill_bytes: Option<NonZeroUsize>,
+    /// Log operations that take longer than this many milliseconds; 0 for none [default: 500]
+    #[arg(long, value_name = "MS")]
+    pub(crate) slow_ms: Option<u64>,
     /// Compact a conversation when it fills this much of the model's window, in percent; 0 for never [default: 85]
     ///
     /// Agents that manage their window themselves, as ACP agents do, are left alone.

@@ -74,6 +74,8 @@ impl WeakHost {
 
 pub(crate) struct HostInner {
     pub(crate) env: Env,
+    /// When the host started.
+    started_at: Timestamp,
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     agents: Mutex<Vec<Arc<dyn Agent>>>,
@@ -138,10 +140,12 @@ impl Host {
             left.extend(spills::sweep(store.as_ref(), &busy).await);
         }
         let damage: Arc<[String]> = recovered.damage.as_slice().into();
-        let (sequencer, handle) = Sequencer::start(config.clone(), env.clock.clone(), journal, recovered).await;
+        let (sequencer, handle) = Sequencer::start(config.clone(), &env, journal, recovered).await;
         let storage = sequencer.storage();
         env.spawn.spawn(Box::pin(sequencer.run()));
+        let started_at = env.clock.now();
         let host = Self(Arc::new(HostInner {
+            started_at,
             env,
             config,
             sequencer: handle,
@@ -190,6 +194,11 @@ impl Host {
     /// Clock, randomness, tasks and stores of the host.
     pub fn env(&self) -> &Env {
         &self.0.env
+    }
+
+    /// When the host started.
+    pub fn started_at(&self) -> Timestamp {
+        self.0.started_at
     }
 
     /// The configuration of the host.

@@ -27,6 +27,7 @@ impl Sequencer {
         published.state.sessions.remove(id);
         published.evicted.insert(id.clone(), file.into_evicted());
         self.names.remove(id);
+        self.metrics.sessions_evicted.increment();
     }
 
     /// Says whether a session has no subscribers and no work, and its folder has all of it.

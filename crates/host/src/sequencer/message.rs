@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grove_core::*;
+use grove_metrics::ReconnectLabel;
 use grove_storage::ActionOrigin;
 use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
@@ -250,6 +251,17 @@ pub enum MissedEvents {
     Together(Option<Vec<ReplayedEvent>>),
     /// The same for each subscription separately.
     Each(Vec<Option<Vec<ReplayedEvent>>>),
+}
+
+impl MissedEvents {
+    /// The answer's label in metrics. With a snapshot for one subscription it is one of snapshots.
+    pub(super) fn label(&self) -> ReconnectLabel {
+        let is_replay = match self {
+            MissedEvents::Together(events) => events.is_some(),
+            MissedEvents::Each(each) => each.iter().all(Option::is_some),
+        };
+        if is_replay { ReconnectLabel::Replay } else { ReconnectLabel::Snapshots }
+    }
 }
 
 /// An event, and the dialect in which it is sent.

@@ -8,6 +8,7 @@ mod event;
 mod eviction;
 mod handle;
 mod message;
+mod observation;
 mod publish;
 mod replay;
 mod state;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
+use grove_metrics::Metrics;
 use grove_storage::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
 use tokio::sync::mpsc;
 
@@ -38,11 +40,12 @@ pub(crate) use event::{Names, Resource};
 pub(crate) use message::{
     EventListener, JournalScope, Listen, Publication, ToSequencer, UnusedCheck, WriteFailurePolicy,
 };
+use observation::EventObserver;
 use replay::ReplayWindow;
 pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
-use crate::env::Clock;
+use crate::env::{Clock, Env};
 use crate::subscriber::{Dialect, Outgoing, Queue};
 use crate::usage::UsageSlot;
 use state::{RememberedClient, SharedState};
@@ -89,6 +92,8 @@ pub(crate) struct Sequencer {
     inbox: mpsc::Receiver<ToSequencer>,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    observer: EventObserver,
     journal: Box<dyn Journal>,
     /// The start of this host, until the journal has it.
     start: Option<JournalStart>,
@@ -124,10 +129,11 @@ impl Sequencer {
     /// A sequencer that continues at the end of the journal.
     pub(crate) async fn start(
         config: Arc<Config>,
-        clock: Arc<dyn Clock>,
+        env: &Env,
         journal: Box<dyn Journal>,
         recovered: RecoveredState,
     ) -> (Self, SequencerHandle) {
+        let (clock, metrics) = (env.clock.clone(), env.metrics.clone());
         let (sender, inbox) = mpsc::channel(INBOX);
         let RecoveredState { state, evicted, seq, last_published, unpersisted, replay, clients, .. } = recovered;
         let replay = ReplayWindow::recovered(replay, &config.limits);
@@ -142,6 +148,8 @@ impl Sequencer {
             inbox,
             config,
             clock,
+            observer: EventObserver::new(metrics.clone()),
+            metrics,
             journal,
             start: Some(start),
             held: Vec::new(),
@@ -188,6 +196,7 @@ impl Sequencer {
             if received == 0 {
                 break;
             }
+            self.metrics.sequencer_batch.observe(batch.len());
             let publications = batch.iter().filter(|message| matches!(message, ToSequencer::Publish(_))).count();
             match self.step(&mut batch).await {
                 // Tasks that were just answered may send more: they run first, so that one sync serves them all.

@@ -45,6 +45,7 @@ impl Sequencer {
             Change::Session(id, SessionEvent::ChatRemoved(_)) => published.state.sessions.get(id).map(Names::of),
             _ => None,
         };
+        self.observer.observe(&event);
         apply(&mut published.state, &event);
         let names = names_for(&mut self.names, &event.change, &published.state);
         drop(published);
@@ -98,8 +99,10 @@ impl Sequencer {
             self.deliver();
             for resource in gone {
                 for subscriber in self.subscribers.remove(&resource).unwrap_or_default() {
-                    if let Some(connection) = self.connections.get_mut(&subscriber.connection) {
-                        connection.subscriptions.remove(&resource);
+                    if let Some(connection) = self.connections.get_mut(&subscriber.connection)
+                        && connection.subscriptions.remove(&resource).is_some()
+                    {
+                        self.metrics.subscriptions.decrement();
                     }
                 }
             }

@@ -24,6 +24,7 @@ impl Sequencer {
             AttachMode::New(_) => 0,
             AttachMode::Returning { seen, .. } => seen.highest(),
         };
+        let is_returning = matches!(attach.how, AttachMode::Returning { .. });
         // A number of another journal may be beyond all of this one.
         let last_direct = if Position::of(named) <= Position::of(self.seq()) { named } else { 0 };
         let (dialect, seen) = match attach.how {
@@ -50,6 +51,8 @@ impl Sequencer {
                 last_direct,
             },
         );
+        self.metrics.connections.of(dialect.label()).increment();
+        self.metrics.connections_opened.of(dialect.label()).increment();
         self.touches += 1;
         let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
         shared.clients_mut().insert(attach.client, client);
@@ -85,6 +88,9 @@ impl Sequencer {
                 MissedEvents::Each(each.collect())
             }
         };
+        if is_returning {
+            self.metrics.reconnects.of(missed.label()).increment();
+        }
         (attach.reply)((attach.answer)(AttachOutcome { published: &published, subscribed, missed }));
     }
 
@@ -185,6 +191,7 @@ impl Sequencer {
                         Err(reached) => return AddSubscriptionOutcome::TooMany(reached),
                     };
                     connection.subscriptions.insert(resource.clone(), (dialect, slot));
+                    self.metrics.subscriptions.increment();
                     let queue = connection.queue.clone();
                     let subscriber = Subscriber { connection: id, queue, dialect, patience };
                     self.subscribers.entry(resource).or_default().push(subscriber);
@@ -197,8 +204,10 @@ impl Sequencer {
     pub(super) fn unsubscribe(&mut self, id: ConnectionId, wanted: &SubscriptionTarget) {
         let resources = self.shared.published().find(wanted).map(|found| found.resources());
         for resource in resources.into_iter().flatten() {
-            if let Some(connection) = self.connections.get_mut(&id) {
-                connection.subscriptions.remove(&resource);
+            if let Some(connection) = self.connections.get_mut(&id)
+                && connection.subscriptions.remove(&resource).is_some()
+            {
+                self.metrics.subscriptions.decrement();
             }
             self.drop_subscriber(id, &resource);
         }
@@ -215,6 +224,8 @@ impl Sequencer {
 
     pub(super) fn detach(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
+        self.metrics.connections.of(connection.dialect.label()).decrement();
+        self.metrics.subscriptions.add(-(connection.subscriptions.len() as i64));
         for resource in connection.subscriptions.keys() {
             self.drop_subscriber(id, resource);
         }

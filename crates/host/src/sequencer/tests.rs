@@ -15,7 +15,7 @@ use super::{
     JournalScope, JournalWriteError, Publication, PublishedState, Sequencer, SequencerHandle, WriteFailurePolicy,
 };
 use crate::config::Config;
-use crate::env::SystemClock;
+use crate::env::Env;
 
 /// The outcome of the next entry of a session.
 #[derive(Clone, Copy, Debug)]
@@ -120,8 +120,7 @@ async fn publish_three(journal: &ChosenOutcomes, fate: Fate) -> (SequencerHandle
     journal.0.lock().unwrap().fates.insert("b".into(), fate);
     let config = Arc::new(Config::default());
     let recovered = RecoveredState::default();
-    let (sequencer, handle) =
-        Sequencer::start(config, Arc::new(SystemClock), Box::new(journal.clone()), recovered).await;
+    let (sequencer, handle) = Sequencer::start(config, &Env::in_memory(), Box::new(journal.clone()), recovered).await;
     let mut done = Vec::new();
     for session in ["a", "b", "c"] {
         done.push(handle.publish(publication(session)).await.unwrap());

@@ -1,8 +1,10 @@
 //! Writing to the journal: nothing happens before it is written.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use grove_core::SessionId;
+use grove_metrics::{Metrics, SlowLabel, SyncLabel};
 use grove_storage::{AppendOutcome, EventGroup, JournalEntry, KnownClient, SyncMode};
 
 use super::{AttachMode, JournalScope, JournalWriteError, Publication, Sequencer, ToSequencer, WriteFailurePolicy};
@@ -139,7 +141,11 @@ impl Sequencer {
             return Ok(SyncMode::Later);
         }
         let sync = if self.config.durability == Durability::Power { sync } else { SyncMode::Later };
-        let appended = self.journal.append(&entries, sync).await?;
+        let started = Instant::now();
+        let appended = self.journal.append(&entries, sync).await;
+        let events = entries.iter().map(|entry| entry.positions() as u64).sum();
+        note_write(&self.metrics, events, sync, started.elapsed(), appended.is_ok());
+        let appended = appended?;
         self.storage.works();
         if !self.held.is_empty() {
             tracing::info!("the journal can be written again");
@@ -251,6 +257,23 @@ impl Sequencer {
             WriteFailurePolicy::Refuse => publication.refuse(error.clone()),
             WriteFailurePolicy::Hold => self.held.push(publication),
         }
+    }
+}
+
+/// Counts a batch, and logs it if it was slow.
+fn note_write(metrics: &Metrics, events: u64, sync: SyncMode, took: Duration, is_written: bool) {
+    if is_written {
+        let label = match sync {
+            SyncMode::Now => SyncLabel::Now,
+            SyncMode::Later => SyncLabel::Later,
+        };
+        metrics.journal_batches.of(label).increment();
+        metrics.journal_events.add(events);
+    } else {
+        metrics.journal_errors.increment();
+    }
+    if metrics.is_slow(SlowLabel::JournalWrite, took) {
+        tracing::warn!(ms = took.as_millis() as u64, events, ?sync, "slow: a write to the journal");
     }
 }
 

@@ -41,6 +41,7 @@ use grove_agents::Agent;
 use grove_core::*;
 use grove_fs::SessionFs;
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
 use self::agents::{AgentsEvent, ChatAgents};
 use self::end::StopState;
@@ -52,6 +53,7 @@ use self::spills::{LeftoverSpills, SessionSpills};
 use self::tree::TreeOperations;
 use self::workspace::WorkspaceFolder;
 use crate::env::Task;
+use crate::refusal::{Refusal, refusal_label};
 use crate::sequencer::{HostStopped, ToSequencer};
 
 pub use self::forks::ForkPlan;
@@ -115,7 +117,9 @@ pub(crate) fn start(
         inbox_sender: inbox_sender.downgrade(),
         inbox,
     };
-    spawn.spawn(Box::pin(async move {
+    // Not inside of the connection that asked for it, which it outlives.
+    let span = tracing::debug_span!(parent: None, "session", id = %task.tip.id, agent = %task.tip.agent);
+    let running = async move {
         match beginning {
             SessionStart::New { begun, forked } => {
                 if begun.await.is_err() {
@@ -135,7 +139,8 @@ pub(crate) fn start(
             }
         }
         task.run().await;
-    }));
+    };
+    spawn.spawn(Box::pin(running.instrument(span)));
     handle
 }
 
@@ -299,6 +304,9 @@ impl SessionTask {
             Ok(ClientRequest::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
             Err(reason) => Err(ActionRefusal::Invalid(reason)),
         };
+        if let Err(refused) = &attempted {
+            self.session_context.env.metrics.refusals.of(refusal_label(refused.kind())).increment();
+        }
         let reply = match attempted {
             Ok(CommandOutcome::Happened) => return Ok(()),
             Ok(CommandOutcome::NoChange) => DispatchOutcome::NoChange,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_core::{Session, SessionEvent};
+use grove_metrics::ProtocolLabel;
 use grove_storage::ClientVersion;
 use grove_wire::ahp::Version;
 use grove_wire::ahp::uri::{SessionUris, Spelling};
@@ -38,6 +39,14 @@ impl Dialect {
         match self {
             Dialect::V1 { version } => ClientVersion::V1(version),
             Dialect::Ahp { version, .. } => ClientVersion::Ahp(version.to_string()),
+        }
+    }
+
+    /// The dialect's label in metrics.
+    pub(crate) fn label(self) -> ProtocolLabel {
+        match self {
+            Dialect::V1 { .. } => ProtocolLabel::V1,
+            Dialect::Ahp { .. } => ProtocolLabel::Ahp,
         }
     }
 

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use grove_checks::Check;
 use grove_core::{SessionId, Timestamp};
+use grove_metrics::CloseLabel;
 use grove_wire::registry::Registry;
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -201,6 +202,21 @@ pub enum DisconnectReason {
 }
 
 impl DisconnectReason {
+    /// The reason's label in metrics.
+    pub fn label(self) -> CloseLabel {
+        match self {
+            DisconnectReason::Gone => CloseLabel::Gone,
+            DisconnectReason::Behind => CloseLabel::Behind,
+            DisconnectReason::TakenOver => CloseLabel::TakenOver,
+            DisconnectReason::Stopping => CloseLabel::Stopping,
+            DisconnectReason::StorageLost => CloseLabel::StorageLost,
+            DisconnectReason::TooBig => CloseLabel::TooBig,
+            DisconnectReason::Silent => CloseLabel::Silent,
+            DisconnectReason::Unspoken => CloseLabel::NoVersion,
+            DisconnectReason::Moved => CloseLabel::Moved,
+        }
+    }
+
     /// The close code and reason for the WebSocket.
     pub fn code(self) -> Option<(u16, &'static str)> {
         match self {
@@ -495,7 +511,8 @@ impl Queue {
         self.reason().map_or(Poll::Pending, Poll::Ready)
     }
 
-    fn reason(&self) -> Option<DisconnectReason> {
+    /// The reason why the connection is closed, once it is.
+    pub fn reason(&self) -> Option<DisconnectReason> {
         self.waiting().closed
     }
 

@@ -15,7 +15,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -23,17 +23,19 @@ use grove_checks::Check;
 use grove_host::sequencer::ReplySink;
 use grove_host::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
 use grove_host::{Host, Task};
-use grove_wire::jsonrpc::{self, ErrorObject, Frame};
+use grove_metrics::{Metrics, SlowLabel, TransportLabel};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, RpcMessage};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
+use tracing::Span;
 
 pub use frame_log::FrameLog;
 pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
 
-use crate::dialect::ConnectionPeer;
+use crate::dialect::{ConnectionPeer, count_refusal};
 use crate::listener::Stream;
 use crate::principal::Principal;
 use frame_log::{FrameDirection, FrameTap};
@@ -53,6 +55,8 @@ pub const CONTROL_BYTES: usize = 64 << 10;
 const FRAMED: usize = 1 << 20;
 /// The time for which a closed client may still read.
 pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// The length at which the log cuts off the name of a method.
+const METHOD_CHARS: usize = 64;
 
 /// Serves one upgraded WebSocket until either side ends it. A `first` message goes out before everything else.
 ///
@@ -66,6 +70,7 @@ pub(crate) async fn serve(
     principal: Arc<Principal>,
 ) {
     let id = host.next_connection();
+    Span::current().record("id", id.0);
     let queue = Arc::new(Queue::new(&host.config().limits, principal.usage(&host)));
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
@@ -79,6 +84,7 @@ pub(crate) async fn serve(
         let mut handling = pin!(handle_all(&host, &inbox, &queue, &mut peer));
         let reason = connection.run(&inbox, handling.as_mut()).await;
         queue.close(reason);
+        host.env().metrics.connections_closed.of(reason.label()).increment();
         // The rest is handled as far as it does not wait.
         poll_fn(|context| {
             let Poll::Pending = handling.as_mut().poll(context);
@@ -120,14 +126,37 @@ async fn handle_all(host: &Host, inbox: &Inbox, queue: &Arc<Queue>, peer: &mut C
     loop {
         let text = inbox.next().await;
         // Boxed, since the futures of all requests are large and most connections are idle.
+        let started = Instant::now();
         Box::pin(handle(host, &text, queue, peer)).await;
+        note_request(&host.env().metrics, &text, started.elapsed());
+    }
+}
+
+/// Counts a handled frame, and logs it if that was slow.
+fn note_request(metrics: &Metrics, text: &str, took: Duration) {
+    metrics.request_seconds.observe(took);
+    if metrics.is_slow(SlowLabel::Request, took) {
+        let method = method_shown(text);
+        tracing::warn!(?method, ms = took.as_millis() as u64, bytes = text.len(), "slow: the handling of a request");
+    }
+}
+
+/// The method of a frame for the log, shortened.
+fn method_shown(text: &str) -> Option<String> {
+    match jsonrpc::parse(text).ok()? {
+        Frame::Single(Ok(RpcMessage::Request(request))) => Some(request.method.chars().take(METHOD_CHARS).collect()),
+        Frame::Single(Ok(RpcMessage::Notification { method, .. })) => Some(method.chars().take(METHOD_CHARS).collect()),
+        Frame::Single(Ok(RpcMessage::Response { .. }) | Err(_)) | Frame::Batch(_) => None,
     }
 }
 
 /// Handles one frame to its end, so that the requests in it take effect in order.
 async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut ConnectionPeer) {
     match jsonrpc::parse(text) {
-        Err(error) => queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into())),
+        Err(error) => {
+            count_refusal(host, &error);
+            queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+        }
         Ok(Frame::Single(message)) => {
             let Some(permit) = queue.answer_permit(batch::ANSWER_BYTES).await else { return };
             let queue = queue.clone();
@@ -216,7 +245,7 @@ impl Connection {
                 ConnectionEvent::Received(message) => {
                     self.silent_alarms = 0;
                     self.count(&message);
-                    received(message, inbox, &self.queue, self.tap.as_ref())
+                    received(message, inbox, &self.queue, self.tap.as_ref(), &self.host.env().metrics)
                 }
                 ConnectionEvent::SilenceAlarm => Box::pin(self.check_silence(handling.as_mut())).await,
                 ConnectionEvent::Closed(reason) => return reason,
@@ -347,12 +376,15 @@ fn received(
     inbox: &Inbox,
     queue: &Queue,
     tap: Option<&FrameTap>,
+    metrics: &Metrics,
 ) -> StepResult {
     match message {
         Some(Ok(Message::Text(text))) => {
             if let Some(tap) = tap {
                 tap.record(FrameDirection::FromClient, &text);
             }
+            metrics.messages_received.of(TransportLabel::WebSocket).increment();
+            metrics.received_bytes.of(TransportLabel::WebSocket).add(text.len() as u64);
             // There is room, since nothing is read otherwise.
             inbox.push(text);
             Ok(None)

@@ -12,6 +12,7 @@ use bytes::{Buf, Bytes};
 use futures_util::SinkExt;
 use grove_host::subscriber::{AnswerPermit, DisconnectReason, EventFrames, Outgoing, QueuedAnswer, frame};
 use grove_host::{Clock, Host};
+use grove_metrics::TransportLabel;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error as SocketError;
@@ -102,6 +103,7 @@ impl WriteBuffer {
             }
         };
         let mut framed = 0;
+        let (mut messages, mut bytes, mut last) = (0, 0, None);
         while framed + own.len() < FRAMED
             && let Some(item) = items.pop_front()
         {
@@ -109,10 +111,14 @@ impl WriteBuffer {
                 Texts::None => {}
                 Texts::One(text) => {
                     recorded(&text);
+                    messages += 1;
+                    bytes += text.len();
                     frame::text(&text, &mut own);
                 }
                 Texts::QueuedAnswer(text, permit) => {
                     recorded(&text);
+                    messages += 1;
+                    bytes += text.len();
                     frame::text(&text, &mut own);
                     self.permits.push(permit);
                 }
@@ -120,18 +126,24 @@ impl WriteBuffer {
                     if tap.is_some() {
                         events.frames.iter().for_each(|(_, text)| recorded(text));
                     }
+                    messages += events.frames.len();
+                    bytes += events.framed.len();
                     framed += own.len() + events.framed.len();
                     self.push(&mut own);
                     self.pieces.push_back(events.framed.clone());
                 }
                 Texts::Last(reason) => {
-                    self.push(&mut own);
-                    return Some(reason);
+                    last = Some(reason);
+                    break;
                 }
             }
         }
         self.push(&mut own);
-        None
+        // Once for everything that is written together.
+        let metrics = &host.env().metrics;
+        metrics.messages_sent.of(TransportLabel::WebSocket).add(messages as u64);
+        metrics.sent_bytes.of(TransportLabel::WebSocket).add(bytes as u64);
+        last
     }
 
     fn push(&mut self, own: &mut Vec<u8>) {

@@ -9,8 +9,9 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
+use grove_host::Host;
 use grove_host::subscriber::{AnswerPermit, Budget, DisconnectReason, Outgoing, Queue, ReservedBytes};
-use grove_host::{Host, Limits};
+use grove_metrics::{ProtocolLabel, TransportLabel};
 use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
 use grove_wire::jsonrpc::{self, CallTable, ErrorObject, Frame, Id, RpcMessage};
@@ -91,11 +92,14 @@ impl CopilotEndpoint {
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
         self.host().add_unattached(id, queue.clone());
+        let metrics = self.host().env().metrics.clone();
+        metrics.connections.of(ProtocolLabel::Copilot).increment();
+        metrics.connections_opened.of(ProtocolLabel::Copilot).increment();
         let clock = self.host().env().clock.clone();
         let talking = async {
             tokio::join!(
                 handle_all(messages, &queue, &peer),
-                read_all(reading, limits, inbox, &queue, &calls, &peer),
+                read_all(reading, self.host(), inbox, &queue, &calls, &peer),
                 write_all(writing, &queue, self.host()),
             )
         };
@@ -120,6 +124,8 @@ impl CopilotEndpoint {
             }
         }
         self.host().remove_unattached(id);
+        metrics.connections.of(ProtocolLabel::Copilot).decrement();
+        metrics.connections_closed.of(queue.reason().unwrap_or(DisconnectReason::Gone).label()).increment();
         calls.close();
         peer.ended().await;
     }
@@ -145,12 +151,13 @@ async fn handle_all(mut messages: mpsc::Receiver<IncomingCall>, queue: &Arc<Queu
 /// Reads a client's messages until the end of the stream.
 async fn read_all(
     mut stream: impl AsyncRead + Unpin,
-    limits: &Limits,
+    host: &Host,
     inbox: mpsc::Sender<IncomingCall>,
     queue: &Queue,
     calls: &CallTable,
     peer: &CopilotPeer,
 ) {
+    let (limits, metrics) = (&host.config().limits, &host.env().metrics);
     let mut closed = pin!(queue.closed());
     let mut buffer = vec![0; READ];
     let mut decoder = Decoder::new(limits.unauthenticated_bytes);
@@ -173,6 +180,8 @@ async fn read_all(
             decoder.set_max_body(if is_in { limits.message_bytes } else { limits.unauthenticated_bytes });
             match decoder.next_frame() {
                 Ok(Some(text)) => {
+                    metrics.messages_received.of(TransportLabel::Copilot).increment();
+                    metrics.received_bytes.of(TransportLabel::Copilot).add(text.len() as u64);
                     let counted = match received(&text, &inbox, queue, calls, peer, &waiting).await {
                         Ok(counted) => counted,
                         Err(reason) => return queue.close(reason),
@@ -326,17 +335,23 @@ struct FrameBatch {
 /// Frames items of the queue, as many as are written at once.
 async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> FrameBatch {
     let mut framed = FrameBatch::default();
+    let mut messages = 0;
     while framed.bytes.len() < FRAMED
         && let Some(item) = items.pop_front()
     {
         match Texts::of(item, host).await {
             Texts::None => {}
-            Texts::One(text) => framed.bytes.extend(framing::frame(&text)),
+            Texts::One(text) => {
+                messages += 1;
+                framed.bytes.extend(framing::frame(&text));
+            }
             Texts::QueuedAnswer(text, permit) => {
+                messages += 1;
                 framed.bytes.extend(framing::frame(&text));
                 framed.permits.push(permit);
             }
             Texts::EventFrames(events) => {
+                messages += events.frames.len();
                 events.frames.iter().for_each(|(_, text)| framed.bytes.extend(framing::frame(text)));
             }
             Texts::Last(_) => {
@@ -345,5 +360,8 @@ async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> FrameBatch {
             }
         }
     }
+    let metrics = &host.env().metrics;
+    metrics.messages_sent.of(TransportLabel::Copilot).add(messages as u64);
+    metrics.sent_bytes.of(TransportLabel::Copilot).add(framed.bytes.len() as u64);
     framed
 }

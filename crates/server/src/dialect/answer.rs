@@ -2,7 +2,8 @@
 
 use grove_core::{ClientId, RefusalKind};
 use grove_host::sequencer::HostStopped;
-use grove_host::{LimitReached, Refusal};
+use grove_host::{Host, LimitReached, Refusal, refusal_label};
+use grove_metrics::RefusalLabel;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::refusal::{LimitReachedData, error_code};
 use serde::Serialize;
@@ -49,6 +50,39 @@ pub(crate) fn limit_reached(reached: &LimitReached) -> ErrorObject {
     let retry_after_ms = reached.retry_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let data = LimitReachedData { limit: reached.limit.to_owned(), retry_after_ms };
     ErrorObject { data: serde_json::to_value(data).ok(), ..refused(reached) }
+}
+
+/// Counts a request that is answered with an error.
+pub(crate) fn count_refusal(host: &Host, error: &ErrorObject) {
+    host.env().metrics.refusals.of(label(error.code)).increment();
+}
+
+/// The label of an error code in metrics.
+fn label(code: i64) -> RefusalLabel {
+    const KINDS: [RefusalKind; 11] = [
+        RefusalKind::InvalidParams,
+        RefusalKind::InvalidState,
+        RefusalKind::SessionNotFound,
+        RefusalKind::AgentNotFound,
+        RefusalKind::SessionExists,
+        RefusalKind::Busy,
+        RefusalKind::NotFound,
+        RefusalKind::NotPermitted,
+        RefusalKind::Exists,
+        RefusalKind::LimitReached,
+        RefusalKind::Failed,
+    ];
+    match code {
+        jsonrpc::code::PARSE => RefusalLabel::Malformed,
+        jsonrpc::code::METHOD_NOT_FOUND => RefusalLabel::UnknownMethod,
+        code => KINDS.into_iter().find(|kind| error_code(*kind) == code).map_or(RefusalLabel::Other, refusal_label),
+    }
+}
+
+/// The error that answers a request, counted.
+pub(super) fn refuse(host: &Host, id: &Id, error: &ErrorObject) -> String {
+    count_refusal(host, error);
+    jsonrpc::error(Some(id), error)
 }
 
 pub(super) fn encode<R: Serialize>(id: &Id, result: &R) -> String {

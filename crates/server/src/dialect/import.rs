@@ -14,7 +14,7 @@ use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::x_grove::import::*;
 use serde_json::value::RawValue;
 
-use super::answer::{encode, read_params, refused};
+use super::answer::{encode, read_params, refuse, refused};
 
 /// The imports in progress of a connection. They are discarded with it.
 pub(super) struct ImportJobs {
@@ -39,7 +39,7 @@ impl ImportJobs {
             },
             ImportMethod::Abort => self.abort(params).await.map(|result| encode(&id, &result)),
         };
-        let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
+        let answer = answer.unwrap_or_else(|error| refuse(&self.host, &id, &error));
         reply(Encode::Text(answer));
     }
 

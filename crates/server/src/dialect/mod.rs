@@ -15,5 +15,5 @@ pub(crate) mod v1;
 pub(crate) mod workspace;
 pub(crate) mod x_grove;
 
-pub(crate) use self::answer::limit_reached;
+pub(crate) use self::answer::{count_refusal, limit_reached};
 pub(crate) use self::peer::ConnectionPeer;

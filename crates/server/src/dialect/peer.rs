@@ -14,7 +14,7 @@ use grove_wire::{v1 as v1_wire, x_grove};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{limit_reached, not_permitted};
+use super::answer::{count_refusal, limit_reached, not_permitted};
 use super::call_cost::call_cost;
 use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
@@ -58,6 +58,7 @@ impl ConnectionPeer {
         {
             let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone(), self.principal.clone());
             self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
+            tracing::Span::current().record("dialect", "ahp");
         }
         match message {
             Ok(RpcMessage::Request(request)) => {
@@ -65,6 +66,7 @@ impl ConnectionPeer {
                 let needed = self.needed_scopes(&request.method, request.params);
                 if let Err(missing) = self.principal.check(needed, &request.method) {
                     let error = not_permitted(&missing);
+                    count_refusal(&self.host, &error);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
                 let method = x_grove::Method::named(&request.method);
@@ -93,7 +95,10 @@ impl ConnectionPeer {
                                     drop(due);
                                 }));
                             }
-                            Err(error) => reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
+                            Err(error) => {
+                                count_refusal(&self.host, &error);
+                                reply(Encode::later(move || jsonrpc::error(Some(&id), &error)))
+                            }
                         };
                     }
                     Some(_) | None => request,
@@ -103,6 +108,7 @@ impl ConnectionPeer {
                     PeerDialect::Ahp(peer) => peer.request(request, reply).await,
                 };
                 if let Err((reply, error)) = answered {
+                    count_refusal(&self.host, &error);
                     reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
             }
@@ -126,7 +132,10 @@ impl ConnectionPeer {
                 PeerDialect::V1(_) => {}
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
-            Err(InvalidMessage { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
+            Err(InvalidMessage { id, error }) => {
+                count_refusal(&self.host, &error);
+                reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error)));
+            }
         }
     }
 
@@ -152,8 +161,9 @@ impl ConnectionPeer {
                 drop(slot);
             })),
             Err(reached) => {
-                let error = jsonrpc::error(Some(&request.id), &limit_reached(&reached));
-                reply(Encode::Text(error));
+                let error = limit_reached(&reached);
+                count_refusal(&self.host, &error);
+                reply(Encode::Text(jsonrpc::error(Some(&request.id), &error)));
                 Err(())
             }
         }

@@ -12,14 +12,14 @@ use grove_storage::store_move::VerifiedCopy;
 use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, EntryRow, MAX_ROWS, RowFilter};
 use grove_wire::ahp::project;
-use grove_wire::jsonrpc::{self, ErrorObject, Id};
+use grove_wire::jsonrpc::{ErrorObject, Id};
 use grove_wire::x_grove::announcement::Announcement;
 use grove_wire::x_grove::*;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::{encode, read_params, refused};
+use super::answer::{encode, read_params, refuse, refused};
 use super::{handover, workspace};
 
 /// The default number of rows in an answer.
@@ -285,7 +285,7 @@ impl PendingTreeCall {
             }
             TreeCall::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };
-        answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refused(&error)))
+        answer.unwrap_or_else(|error| refuse(host, &id, &refused(&error)))
     }
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod admission;
 mod client_activity;
 pub(crate) mod lease_api;
+mod metrics;
 mod page;
 pub(crate) mod page_access;
 pub mod sdk;
@@ -30,6 +31,8 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 pub use access::{AccessPolicy, TransportSecurity};
 pub use page::{Asset, Caching, WebPage};
@@ -233,6 +236,7 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 impl ListenerState {
     /// Waits before a wrong token is answered.
     async fn delay_wrong_token(&self) {
+        self.host.env().metrics.wrong_tokens.increment();
         if !Check::WrongTokenDelay.is_enforced() {
             return;
         }
@@ -260,6 +264,7 @@ impl ListenerState {
 fn router(server: ListenerState) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics::answer))
         .route("/ticket", post(issue_ticket))
         .route("/proof", post(prove))
         .route("/ws", get(upgrade))
@@ -432,7 +437,8 @@ async fn upgrade(
         match upgraded.await {
             Ok(upgraded) => {
                 let (stream, read) = raw_stream(upgraded);
-                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).await;
+                let span = tracing::debug_span!("connection", id = Empty, dialect = Empty);
+                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).instrument(span).await;
             }
             Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
         }

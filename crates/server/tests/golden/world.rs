@@ -127,8 +127,13 @@ impl World {
         let register = ClientStorageRegister::open(store(&self.register), "entrusted.jsonl").await.unwrap();
         let stores = Stores::new(store(&self.local)).with(&"other".into(), store(&self.other));
         let stores = stores.unwrap().with_register(register);
-        let env =
-            Env { clock: self.clock.clone(), random: self.random.clone(), spawn: Arc::new(tasks.clone()), stores };
+        let env = Env {
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            spawn: Arc::new(tasks.clone()),
+            stores,
+            metrics: Arc::default(),
+        };
         let contents = JournalContents::from_bytes(&self.journal.begin_next());
         let recovered = recover(contents, &env.stores, config().limits.snapshot()).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());

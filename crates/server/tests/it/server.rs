@@ -74,6 +74,11 @@ impl Served {
         client
     }
 
+    /// Waits until no connection is left.
+    pub(crate) async fn until_empty(&self) {
+        self.serving.drained().await;
+    }
+
     /// The time until the host is idle.
     async fn idle(&self, patience: Duration) -> Duration {
         let since = Instant::now();

@@ -7,8 +7,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use async_trait::async_trait;
+use grove_metrics::Metrics;
 use tokio::sync::oneshot;
 
 use super::contents::{JournalContents, JournalItem};
@@ -80,7 +82,7 @@ impl SegmentFiles {
             return Err(failed(io::Error::other(format!("its last segment has the number {last}: remove that file"))));
         }
         let end = EndFile::open(folder).map_err(failed)?;
-        let writer = SegmentWriter::begin(folder.to_owned(), last + 1, end).map_err(failed)?;
+        let writer = SegmentWriter::begin(folder.to_owned(), last + 1, end, Arc::default()).map_err(failed)?;
         let number = last + 1;
         // One batch is in progress at a time; further slots keep the sender from waiting.
         let (jobs, inbox) = mpsc::sync_channel(16);
@@ -90,6 +92,11 @@ impl SegmentFiles {
         let (jobs, thread) = (Some(jobs), Some(thread.map_err(failed)?));
         let last_seq = contents.last_seq();
         Ok((Self { writer, jobs, thread, closed, number, length: 0, previous, last_seq }, contents))
+    }
+
+    /// Counts the writes in these metrics from now on.
+    pub(super) fn count_in(&self, metrics: Arc<Metrics>) {
+        lock(&self.writer).metrics = metrics;
     }
 
     /// Reads the journal in a folder and changes nothing.
@@ -387,6 +394,7 @@ struct SegmentWriter {
     /// The end of the zeros in the file.
     filled: u64,
     end: EndFile,
+    metrics: Arc<Metrics>,
 }
 
 /// The journal's file was removed or replaced: written data would be lost.
@@ -398,12 +406,12 @@ struct SegmentWriter {
 struct SegmentRemoved(PathBuf);
 
 impl SegmentWriter {
-    fn begin(folder: PathBuf, number: u64, end: EndFile) -> io::Result<Self> {
+    fn begin(folder: PathBuf, number: u64, end: EndFile, metrics: Arc<Metrics>) -> io::Result<Self> {
         let path = segment_path(&folder, number);
         // A failed attempt may have created it.
         let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
         let identity = identity(&file.metadata()?);
-        let mut writer = Self { folder, number, file, identity, length: 0, filled: 0, end };
+        let mut writer = Self { folder, number, file, identity, length: 0, filled: 0, end, metrics };
         writer.fill_ahead()?;
         writer.file.sync_all()?;
         // The segment's name must survive a power cut, too.
@@ -456,7 +464,7 @@ impl SegmentWriter {
         self.must_be_in_place()?;
         self.file.set_len(self.length)?;
         self.file.sync_data()?;
-        *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
+        *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?, self.metrics.clone())?;
         Ok(())
     }
 
@@ -497,11 +505,16 @@ impl SegmentWriter {
     }
 
     fn write(&mut self, batch: &[u8], sync: SyncMode) -> io::Result<()> {
+        let started = Instant::now();
         self.file.write_all_at(batch, self.length)?;
-        match sync {
-            SyncMode::Now => self.file.sync_data(),
-            SyncMode::Later => Ok(()),
+        let written = Instant::now();
+        self.metrics.journal_write_seconds.observe(written - started);
+        self.metrics.journal_bytes.add(batch.len() as u64);
+        if sync == SyncMode::Now {
+            self.file.sync_data()?;
+            self.metrics.journal_sync_seconds.observe(written.elapsed());
         }
+        Ok(())
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use grove_core::ClientId;
+use grove_metrics::Metrics;
 
 use super::contents::JournalContents;
 use super::files::{JournalError, SegmentFiles};
@@ -75,6 +77,13 @@ impl FileJournal {
     pub fn open(folder: &Path) -> Result<(Self, JournalContents), JournalError> {
         let (files, contents) = SegmentFiles::open(folder)?;
         Ok((Self::new(files), contents))
+    }
+
+    /// Counts the writes in these metrics from now on.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        self.storage.count_in(metrics);
+        self
     }
 
     /// Reads the journal in a folder and changes nothing.
@@ -162,7 +171,7 @@ fn write_events(group: &EventGroup<'_>, first: Position, lines: &mut Vec<u8>) ->
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use grove_core::{Change, Event, RootEvent, SessionId, Timestamp};
 

@@ -8,6 +8,7 @@ pub mod copies;
 pub mod copy;
 pub mod info;
 pub(crate) mod log_lock;
+pub(crate) mod measured;
 pub mod pastes;
 pub mod paths;
 pub(crate) mod register;

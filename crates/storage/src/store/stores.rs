@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use grove_core::{SessionId, StoreName};
 use grove_fs::rpc::ReconnectingCalls;
 use grove_fs::{ClientStore, FileKind, FsError, MemoryFs, SessionFs};
+use grove_metrics::Metrics;
 
+use super::measured::MeasuredFs;
 use super::register::ClientStorageRegister;
 use super::session_file;
 
@@ -113,6 +115,16 @@ impl Stores {
     /// Without one, these are forgotten with the host.
     pub fn with_register(self, register: ClientStorageRegister) -> Self {
         Self(Arc::new(StoresInner { register, ..self.parts() }))
+    }
+
+    /// Counts the calls of the stores that the host has now, except memory.
+    #[must_use]
+    pub fn with_metrics(self, metrics: &Arc<Metrics>) -> Self {
+        let mut parts = self.parts();
+        for entry in parts.named.values_mut().filter(|entry| entry.lifetime == StoreLifetime::Kept) {
+            entry.fs = Arc::new(MeasuredFs::new(entry.fs.clone(), metrics.clone()));
+        }
+        Self(Arc::new(parts))
     }
 
     /// Adds a store.

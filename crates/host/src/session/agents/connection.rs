@@ -12,6 +12,8 @@ use crate::env::Spawn;
 /// The agent connection of one chat.
 #[derive(Default)]
 pub(super) struct ChatAgent {
+    /// It was opened before, under this host.
+    pub(super) was_opened: bool,
     pub(super) backend: AgentConnection,
     pub(super) running: Option<RunningTurn>,
     /// Resolves when the former agent is gone.

@@ -12,6 +12,7 @@ mod tests;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, abortable, select};
@@ -20,6 +21,7 @@ use grove_agents::{
     PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
 };
 use grove_core::*;
+use grove_metrics::{AgentStartLabel, Metrics, SlowLabel};
 use grove_work::local_path;
 use tokio::sync::{mpsc, oneshot};
 
@@ -170,7 +172,10 @@ impl ChatAgents {
         }
         let late = starts_now.then(|| env.clock.sleep(limit));
         let (agent, inbox, at, spawn) = (self.agent.clone(), self.inbox.clone(), chat.clone(), env.spawn.clone());
+        let metrics = env.metrics.clone();
         let connection = self.connection(chat);
+        let is_again = std::mem::replace(&mut connection.was_opened, true);
+        let kind = if is_again { AgentStartLabel::Again } else { AgentStartLabel::First };
         let (leaving, inherits) = (connection.leaving.take(), connection.inherits.take());
         let (opened, abort) = abortable(async move {
             if let Some(leaving) = leaving {
@@ -187,6 +192,7 @@ impl ChatAgents {
             if may_lack_folders {
                 opening.working_directories = here(spawn.as_ref(), opening.working_directories).await;
             }
+            let (started, agent_id) = (Instant::now(), agent.info().id);
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind();
             let opened = match late {
                 None => opened.await,
@@ -199,6 +205,7 @@ impl ChatAgents {
                 },
             };
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it crashed".to_owned())));
+            note_start(&metrics, &agent_id, kind, started.elapsed(), opened.is_ok());
             // A session that was disposed meanwhile does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
                 inbox.send(ToSession::AgentOpened(at, opened)).await.ok();
@@ -502,4 +509,17 @@ async fn here(spawn: &dyn Spawn, folders: Vec<String>) -> Vec<String> {
     let is_here = |folder: &String| local_path(folder).is_ok_and(|path| path.is_dir());
     let looked = spawn.run_blocking(move || folders.into_iter().filter(is_here).collect()).await;
     looked.unwrap_or_default()
+}
+
+/// Counts the start of an agent, and logs it if it was slow.
+fn note_start(metrics: &Metrics, agent: &AgentId, kind: AgentStartLabel, took: Duration, is_ready: bool) {
+    metrics.agent_starts.of(kind).increment();
+    metrics.agent_start_seconds.observe(took);
+    if !is_ready {
+        metrics.agent_start_failures.increment();
+    }
+    if metrics.is_slow(SlowLabel::AgentStart, took) {
+        // Many agents take a second: that is no reason to warn.
+        tracing::info!(%agent, ms = took.as_millis() as u64, is_ready, "slow: the start of an agent");
+    }
 }
