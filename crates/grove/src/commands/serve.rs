@@ -10,6 +10,7 @@ use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits, Token};
+use grove_metrics::Metrics;
 use grove_server::copilot::{EndpointConfig, QuickAckListener};
 use grove_server::{FrameLog, HostServer, InProcessHost};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
@@ -147,8 +148,10 @@ struct StartedHost {
 
 /// Recovers the state from the data folder, and starts the host with its agents.
 async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Result<StartedHost, Failure> {
-    let stores = stores::open(settings)?.with_register(register(folder).await?);
-    let env = Env { stores, ..Env::in_memory() };
+    let metrics = Arc::new(Metrics::default());
+    metrics.slow_threshold.set(Duration::from_millis(settings.slow_ms.value));
+    let stores = stores::open(settings)?.with_register(register(folder).await?).with_metrics(&metrics);
+    let env = Env { stores, metrics, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
     let config = config(settings);
     let private = config.folders.roots.private.clone();
@@ -158,6 +161,7 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
         None => None,
     };
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
+    let journal = journal.with_metrics(env.metrics.clone());
     let recovered = recover(contents, &env.stores, config.limits.snapshot()).await?;
     for damage in &recovered.damage {
         tracing::warn!("damage found: {damage}");
@@ -364,7 +368,8 @@ fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
     (is_requested && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
-fn config(settings: &Settings) -> Config {
+/// The configuration of a host with these settings.
+pub(crate) fn config(settings: &Settings) -> Config {
     // The file may be anywhere, beside other files: it is private, its folder only if it is Grove's own.
     let mut private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
     private.extend(stores::folders(settings).into_iter().map(|store| store.folder));
