@@ -1,4 +1,4 @@
-//! What the data folder and the stores of sessions use on disk.
+//! The disk space of the data folder and of the stores of sessions.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What people attach to a report of a problem: facts about a host, without its secrets and its conversations.
+//! The debug bundle: facts about a host for a report of a problem, without its secrets and its conversations.
 //!
 //! The list of files is here, and each is made of known members: no file of the data folder is copied as it is, except
 //! for the host's log and the list of damage, line by line through the filter.
@@ -43,7 +43,7 @@ Tokens, values of environment variables and texts of conversations are not in
 it. Look through it before you send it all the same.
 ";
 
-/// Whether the titles of sessions are included.
+/// The treatment of sessions' titles, which may repeat parts of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TitlePolicy {
     Included,
