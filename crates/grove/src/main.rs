@@ -8,6 +8,7 @@
 //! - [`listeners`]: the addresses that the host listens on; [`open_files`]: the limit of open files
 //! - [`disk_usage`], [`garbage`]: the size of the data folder, and the files that nothing needs
 //! - [`debug_bundle`]: facts about a host for reports of problems
+//! - [`telemetry`]: export of spans to an OpenTelemetry collector
 //! - [`commands`]: one module per command
 //!
 //! Modules of the commands that are clients of the host:
@@ -47,6 +48,7 @@ mod secret_files;
 mod settings;
 mod show;
 mod stores;
+mod telemetry;
 mod trust;
 
 use std::ffi::OsString;

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use grove_testkit::PATIENCE;
 use serde_json::{Value, json};
 
 use crate::run::script;
@@ -206,4 +209,66 @@ fn gc_removes_what_a_killed_host_left_and_beside_a_host_only_what_that_cannot_us
     let host = place.serve(&[]);
     assert_eq!(place.run(&["check"]).code, Some(0));
     drop(host);
+}
+
+/// Accepts one request after another, and gives the body of each.
+fn collector() -> (String, std::sync::mpsc::Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            assert!(stream.read_line(&mut line).unwrap() > 0 && line.starts_with("POST /v1/traces "), "{line}");
+            while line != "\r\n" {
+                line.clear();
+                stream.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+            if sender.send(serde_json::from_slice(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn spans_are_exported_to_a_collector() {
+    let (endpoint, requests) = collector();
+    let place = TestHome::new();
+    place.write("home/.config/grove/grove.toml", format!("[telemetry]\notlp-endpoint = \"{endpoint}\"\n"));
+    let host = place.serve(&[]);
+    run_turn(&place);
+    let mut spans = Vec::new();
+    while !spans.iter().any(|span: &Value| span["name"] == "turn") {
+        let request = requests.recv_timeout(PATIENCE).expect("no span arrived");
+        assert_eq!(request["resourceSpans"][0]["resource"]["attributes"][0]["value"]["stringValue"], "grove");
+        spans.extend(request["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().iter().cloned());
+    }
+    let named =
+        |name: &str| spans.iter().find(|span| span["name"] == name).unwrap_or_else(|| panic!("{name}: {spans:?}"));
+    let (turn, call) = (named("turn"), named("tool_call"));
+    assert_eq!((&call["parentSpanId"], &call["traceId"]), (&turn["spanId"], &turn["traceId"]));
+    assert_eq!((turn["traceId"].as_str().unwrap().len(), turn["spanId"].as_str().unwrap().len()), (32, 16));
+    let outcome = turn["attributes"].as_array().unwrap().iter().find(|one| one["key"] == "grove.outcome").unwrap();
+    assert_eq!(outcome["value"]["stringValue"], "Completed");
+    let log = host.stop_and_read_log();
+    assert!(!log.contains("turn{"), "the log is as without an export: {log}");
+}
+
+#[test]
+fn a_collector_that_is_away_changes_nothing() {
+    let place = TestHome::new();
+    // Nothing listens there.
+    place.write("home/.config/grove/grove.toml", "[telemetry]\notlp-endpoint = \"http://127.0.0.1:9\"\n");
+    let host = place.serve(&[]);
+    (0..3).for_each(|_| run_turn(&place));
+    assert_eq!(sample(&metrics(&host), "grove_turns_finished_total{outcome=\"completed\"}"), 3.0);
 }
