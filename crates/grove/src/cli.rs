@@ -9,6 +9,7 @@ mod host;
 mod hosts;
 mod import_export;
 mod log_files;
+mod maintenance;
 mod requests;
 mod sessions;
 #[cfg(test)]
@@ -35,6 +36,8 @@ pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, MoveA
 use import_export::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
 pub(crate) use import_export::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 pub(crate) use log_files::{CheckArgs, InspectArgs, RulesName};
+pub(crate) use maintenance::{BundleArgs, DebugCommand, DuArgs, GcArgs};
+use maintenance::{DU_HELP, GC_HELP};
 use requests::{ANSWER_HELP, APPROVE_HELP, PERMISSIONS_HELP};
 pub(crate) use requests::{AnswerArgs, ApproveArgs, DenyArgs, PermissionArgs, SessionPermissionsArgs};
 use sessions::CD_HELP;
@@ -240,6 +243,15 @@ pub(crate) enum Command {
     /// Without FILE or SESSION, compares the journal with every session, and lists the damage that hosts found when
     /// they started (`damage.jsonl` in the data folder).
     Check(CheckArgs),
+    /// Show what the data folder uses on disk: sessions, journal, logs, catalog and caches
+    #[command(after_help = DU_HELP)]
+    Du(DuArgs),
+    /// Remove files of the data folder that nothing needs any more
+    #[command(after_help = GC_HELP)]
+    Gc(GcArgs),
+    /// Gather facts for a report of a problem
+    #[command(subcommand)]
+    Debug(DebugCommand),
     /// Inspect the configuration
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -79,6 +79,8 @@ pub(crate) struct Health {
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of an answer.
 const MAX_BYTES: usize = 64 << 10;
+/// The maximum size of the metrics: their number is fixed.
+const MAX_METRICS_BYTES: usize = 1 << 20;
 
 impl HostEndpoint {
     /// The address of the web page, with the token after the `#`, which browsers never send.
@@ -121,15 +123,26 @@ impl HostEndpoint {
         self.http.strip_prefix("http://").context("the host's address is not an http address")
     }
 
+    /// Requests the host's metrics.
+    pub(crate) async fn metrics(&self) -> Result<String> {
+        let body = tokio::time::timeout(TIMEOUT, self.get("/metrics", MAX_METRICS_BYTES));
+        let body = body.await.context("the host did not answer in time")??;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     /// Requests the host's health. An error means that no host answers there, or another program does.
     pub(crate) async fn health(&self) -> Result<Health> {
         tokio::time::timeout(TIMEOUT, self.ask()).await.context("the host did not answer in time")?
     }
 
     async fn ask(&self) -> Result<Health> {
+        serde_json::from_slice(&self.get("/healthz", MAX_BYTES).await?).context("the host's answer is invalid")
+    }
+
+    async fn get(&self, path: &str, max_bytes: usize) -> Result<Bytes> {
         let HostStream { stream, name } = self.dial().await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let request = hyper::Request::get("/healthz")
+        let request = hyper::Request::get(path)
             .header("host", name)
             .header("authorization", format!("Bearer {}", self.token))
             .body(Empty::<Bytes>::new())?;
@@ -138,9 +151,9 @@ impl HostEndpoint {
             if !response.status().is_success() {
                 bail!("the host answered {}", response.status());
             }
-            let body = Limited::new(response.into_body(), MAX_BYTES).collect().await;
+            let body = Limited::new(response.into_body(), max_bytes).collect().await;
             let body = body.map_err(|error| anyhow::anyhow!("the host's answer was cut off: {error}"))?;
-            serde_json::from_slice(&body.to_bytes()).context("the host's answer is invalid")
+            Ok(body.to_bytes())
         };
         tokio::select! {
             answer = exchange => answer,

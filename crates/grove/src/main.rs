@@ -6,6 +6,9 @@
 //! - [`data_folder`]: the files of the process; [`background`]: finding and starting a host
 //! - [`agents`], [`hooks`], [`stores`]: the configured agents, tree hooks and session stores
 //! - [`listeners`]: the addresses that the host listens on; [`open_files`]: the limit of open files
+//! - [`disk_usage`], [`garbage`]: the size of the data folder, and the files that nothing needs
+//! - [`debug_bundle`]: facts about a host for reports of problems
+//! - [`telemetry`]: export of spans to an OpenTelemetry collector
 //! - [`commands`]: one module per command
 //!
 //! Modules of the commands that are clients of the host:
@@ -25,9 +28,12 @@ mod commands;
 mod connect;
 mod damage_file;
 mod data_folder;
+mod debug_bundle;
+mod disk_usage;
 mod endpoint;
 mod file_memory;
 mod follow;
+mod garbage;
 mod history;
 mod hooks;
 mod hosts;
@@ -42,12 +48,13 @@ mod secret_files;
 mod settings;
 mod show;
 mod stores;
+mod telemetry;
 mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use cli::{Cli, Command, ConfigCommand, HistoryCommand, ServeArgs};
+use cli::{Cli, Command, ConfigCommand, DebugCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
 use commands::bridge::CloseNotice;
 use commands::marks::SessionFlag;
@@ -137,6 +144,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Inspect(args) => commands::inspect::run(&common, &args),
         Command::History(HistoryCommand::Scan(args)) => commands::history::scan(&common, &args),
         Command::Doctor(args) => commands::doctor::run(&common, &args),
+        Command::Du(args) => commands::du::run(&common, &args),
+        Command::Gc(args) => commands::gc::run(&common, &args),
+        Command::Debug(DebugCommand::Bundle(args)) => commands::debug::bundle(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),

@@ -20,6 +20,7 @@ use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
+use crate::telemetry::{self, TelemetryConfig};
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -141,6 +142,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Setting<BTreeMap<String, HookConfig>>,
     /// Other tools' sessions: whether to scan for them, whether to keep copies, and further folders.
     pub(crate) history: Setting<HistoryConfig>,
+    /// The export of spans to an OpenTelemetry collector.
+    pub(crate) telemetry: Setting<TelemetryConfig>,
     /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
@@ -223,6 +226,7 @@ impl Settings {
             stores: layers.stores()?,
             hooks: layers.hooks()?,
             history: layers.history()?,
+            telemetry: layers.telemetry()?,
             agents: layers.agents()?,
             data_dir,
             default_directory,
@@ -315,6 +319,7 @@ const KEYS: &[&str] = &[
     "stores",
     "hooks",
     "history",
+    "telemetry",
     "agents",
 ];
 
@@ -420,6 +425,12 @@ impl Layers {
         let table = self.values.get("history");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: history::read(&self.file, table)?, source })
+    }
+
+    fn telemetry(&self) -> Result<Setting<TelemetryConfig>> {
+        let table = self.values.get("telemetry");
+        let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
+        Ok(Setting { value: telemetry::read(&self.file, table)?, source })
     }
 
     /// The agents of the file. No flag and no variable sets them.

@@ -95,12 +95,12 @@ label! {
 }
 
 label! {
-    /// Whether a chat's agent starts for the first time under this host.
+    /// The first start of a chat's agent under this host, or a later one.
     AgentStartLabel "kind" { First = "first", Again = "again" }
 }
 
 label! {
-    /// Whether a batch waits for the disk.
+    /// The time at which a batch must reach the disk.
     SyncLabel "sync" { Now = "now", Later = "later" }
 }
 

@@ -19,4 +19,4 @@ pub use process::ProcessUsage;
 pub use reference::reference;
 pub use slow::SlowThreshold;
 pub use table::{Metrics, Sessions};
-pub use value::{By, Counter, Gauge, Info, Seconds, Sizes};
+pub use value::{Counter, Gauge, Info, Labelled, Seconds, Sizes};

@@ -16,7 +16,7 @@ pub fn reference() -> String {
         .to_owned();
     for definition in DEFINITIONS {
         let label = match (definition.label)() {
-            Some((name, _)) if name == "version" => "`version`".to_owned(),
+            Some(("version", _)) => "`version`".to_owned(),
             Some((name, values)) => {
                 let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
                 format!("`{name}`: {}", values.join(", "))

@@ -6,7 +6,7 @@ use crate::encode;
 use crate::labels::*;
 use crate::process::ProcessUsage;
 use crate::slow::SlowThreshold;
-use crate::value::{By, Counter, Gauge, Info, Metric, Seconds, Sizes};
+use crate::value::{Counter, Gauge, Info, Labelled, Metric, Seconds, Sizes};
 
 /// A metric's row of the reference page.
 pub(crate) struct Definition {
@@ -54,18 +54,18 @@ metrics! {
     resident_bytes: Gauge = "process_resident_memory_bytes", "Memory of the process that is in RAM.";
     threads: Gauge = "process_threads", "Threads of the process.";
 
-    connections: By<ProtocolLabel, Gauge> = "grove_connections", "Connections whose client has said which dialect it speaks.";
-    connections_opened: By<ProtocolLabel, Counter> = "grove_connections_opened_total", "Connections since the start, by dialect.";
-    connections_closed: By<CloseLabel, Counter> = "grove_connections_closed_total", "Connections that ended; `behind` is close code 4008 after a full queue, `silent` the same code after no sign of life.";
+    connections: Labelled<ProtocolLabel, Gauge> = "grove_connections", "Connections whose client has said which dialect it speaks.";
+    connections_opened: Labelled<ProtocolLabel, Counter> = "grove_connections_opened_total", "Connections since the start, by dialect.";
+    connections_closed: Labelled<CloseLabel, Counter> = "grove_connections_closed_total", "Connections that ended; `behind` is close code 4008 after a full queue, `silent` the same code after no sign of life.";
     subscriptions: Gauge = "grove_subscriptions", "Subscriptions of all connections.";
-    messages_received: By<TransportLabel, Counter> = "grove_messages_received_total", "Frames received from clients.";
-    received_bytes: By<TransportLabel, Counter> = "grove_received_bytes_total", "Bytes of these frames.";
-    messages_sent: By<TransportLabel, Counter> = "grove_messages_sent_total", "Frames given to the sockets of clients.";
-    sent_bytes: By<TransportLabel, Counter> = "grove_sent_bytes_total", "Bytes of these frames.";
+    messages_received: Labelled<TransportLabel, Counter> = "grove_messages_received_total", "Frames received from clients.";
+    received_bytes: Labelled<TransportLabel, Counter> = "grove_received_bytes_total", "Bytes of these frames.";
+    messages_sent: Labelled<TransportLabel, Counter> = "grove_messages_sent_total", "Frames given to the sockets of clients.";
+    sent_bytes: Labelled<TransportLabel, Counter> = "grove_sent_bytes_total", "Bytes of these frames.";
     request_seconds: Seconds = "grove_request_seconds", "The time until a client's frame was handled, or its slow work was started.";
-    refusals: By<RefusalLabel, Counter> = "grove_refusals_total", "Requests that were answered with an error.";
+    refusals: Labelled<RefusalLabel, Counter> = "grove_refusals_total", "Requests that were answered with an error.";
     wrong_tokens: Counter = "grove_wrong_tokens_total", "HTTP requests with a wrong token, ticket or proof.";
-    reconnects: By<ReconnectLabel, Counter> = "grove_reconnects_total", "Clients that reconnected: with the events that they missed, or with snapshots.";
+    reconnects: Labelled<ReconnectLabel, Counter> = "grove_reconnects_total", "Clients that reconnected: with the events that they missed, or with snapshots.";
 
     sessions: Gauge = "grove_sessions", "Sessions that the host has, in memory or not.";
     sessions_loaded: Gauge = "grove_sessions_loaded", "Sessions in memory.";
@@ -75,18 +75,18 @@ metrics! {
 
     turns_running: Gauge = "grove_turns_running", "Turns that run now.";
     turns_started: Counter = "grove_turns_started_total", "Turns that began.";
-    turns_finished: By<TurnLabel, Counter> = "grove_turns_finished_total", "Turns that ended.";
+    turns_finished: Labelled<TurnLabel, Counter> = "grove_turns_finished_total", "Turns that ended.";
     turn_seconds: Seconds = "grove_turn_seconds", "The duration of turns that ended.";
-    tool_calls: By<ToolCallLabel, Counter> = "grove_tool_calls_total", "Tool calls that ended; `denied` ones did not run, or their result was withheld.";
+    tool_calls: Labelled<ToolCallLabel, Counter> = "grove_tool_calls_total", "Tool calls that ended; `denied` ones did not run, or their result was withheld.";
     permission_requests: Counter = "grove_permission_requests_total", "Permission requests that were put to a person.";
-    permission_answers: By<PermissionLabel, Counter> = "grove_permission_answers_total", "Permission requests that are settled; `withdrawn` ones ended with their turn.";
+    permission_answers: Labelled<PermissionLabel, Counter> = "grove_permission_answers_total", "Permission requests that are settled; `withdrawn` ones ended with their turn.";
     permission_wait_seconds: Seconds = "grove_permission_wait_seconds", "The time that permission requests waited for an answer.";
 
-    agent_starts: By<AgentStartLabel, Counter> = "grove_agent_starts_total", "Connections to agents that were opened for a chat.";
+    agent_starts: Labelled<AgentStartLabel, Counter> = "grove_agent_starts_total", "Connections to agents that were opened for a chat.";
     agent_start_failures: Counter = "grove_agent_start_failures_total", "Connections to agents that could not be opened.";
     agent_start_seconds: Seconds = "grove_agent_start_seconds", "The time that opening a connection to an agent took.";
 
-    journal_batches: By<SyncLabel, Counter> = "grove_journal_batches_total", "Batches that were written to the journal.";
+    journal_batches: Labelled<SyncLabel, Counter> = "grove_journal_batches_total", "Batches that were written to the journal.";
     journal_events: Counter = "grove_journal_events_total", "Events in these batches.";
     journal_bytes: Counter = "grove_journal_bytes_total", "Bytes that were written to the journal's files.";
     journal_errors: Counter = "grove_journal_errors_total", "Batches that could not be written.";
@@ -94,11 +94,11 @@ metrics! {
     journal_sync_seconds: Seconds = "grove_journal_sync_seconds", "The time of a batch's fdatasync.";
     sequencer_batch: Sizes = "grove_sequencer_batch_messages", "Messages that the sequencer handled together.";
 
-    store_calls: By<StoreCallLabel, Counter> = "grove_store_calls_total", "Calls of the stores of sessions, except those of storage clients.";
-    store_errors: By<StoreCallLabel, Counter> = "grove_store_errors_total", "Calls that failed. A missing file is no failure.";
+    store_calls: Labelled<StoreCallLabel, Counter> = "grove_store_calls_total", "Calls of the stores of sessions, except those of storage clients.";
+    store_errors: Labelled<StoreCallLabel, Counter> = "grove_store_errors_total", "Calls that failed. A missing file is no failure.";
     store_seconds: Seconds = "grove_store_call_seconds", "The time of these calls.";
 
-    slow_operations: By<SlowLabel, Counter> = "grove_slow_operations_total", "Operations that took longer than `slow-ms`; the log names each.";
+    slow_operations: Labelled<SlowLabel, Counter> = "grove_slow_operations_total", "Operations that took longer than `slow-ms`; the log names each.";
 }
 
 /// The numbers of sessions and turns, which the state of the host has.

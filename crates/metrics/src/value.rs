@@ -222,18 +222,18 @@ impl Metric for Sizes {
 
 /// A metric for each value of a label.
 #[derive(Debug)]
-pub struct By<L, M> {
+pub struct Labelled<L, M> {
     metrics: Box<[M]>,
     label: PhantomData<fn(L)>,
 }
 
-impl<L: Label, M: Default> Default for By<L, M> {
+impl<L: Label, M: Default> Default for Labelled<L, M> {
     fn default() -> Self {
         Self { metrics: L::ALL.iter().map(|_| M::default()).collect(), label: PhantomData }
     }
 }
 
-impl<L: Label, M> By<L, M> {
+impl<L: Label, M> Labelled<L, M> {
     /// The metric of this value.
     pub fn of(&self, label: L) -> &M {
         // There is one for each value.
@@ -241,7 +241,7 @@ impl<L: Label, M> By<L, M> {
     }
 }
 
-impl<L: Label, M: Metric> Metric for By<L, M> {
+impl<L: Label, M: Metric> Metric for Labelled<L, M> {
     const KIND: &'static str = M::KIND;
 
     fn label() -> Option<(&'static str, Vec<&'static str>)> {

@@ -10,6 +10,7 @@ use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits, Token};
+use grove_metrics::Metrics;
 use grove_server::copilot::{EndpointConfig, QuickAckListener};
 use grove_server::{FrameLog, HostServer, InProcessHost};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
@@ -17,6 +18,10 @@ use grove_storage::{ClientStorageRegister, FileJournal, recover};
 use grove_work::Roots;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Failure, print_line, print_page_url};
 use crate::agents::backends::{Backends, ConfiguredAgentFinder};
@@ -33,6 +38,7 @@ use crate::open_files;
 use crate::page::page;
 use crate::settings::{SettingSource, Settings};
 use crate::stores;
+use crate::telemetry::{self, SpanExporter};
 use crate::trust::TrustedFolders;
 
 /// The variable that keeps temporary files if it is `true`.
@@ -48,9 +54,12 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
         // Signals of the terminal and of its job control no longer reach the host.
         rustix::process::setsid().context("the host cannot leave its terminal: use `grove start`")?;
     }
-    log_to_stderr();
+    let exporter = log_to_stderr(&settings);
     open_files::raise_limit();
     let runtime = Builder::new_multi_thread().worker_threads(workers()).enable_all().build().context("no runtime")?;
+    if let Some(exporter) = exporter {
+        runtime.spawn(exporter.run());
+    }
     runtime.block_on(serve(common, &settings, args))
 }
 
@@ -147,8 +156,10 @@ struct StartedHost {
 
 /// Recovers the state from the data folder, and starts the host with its agents.
 async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Result<StartedHost, Failure> {
-    let stores = stores::open(settings)?.with_register(register(folder).await?);
-    let env = Env { stores, ..Env::in_memory() };
+    let metrics = Arc::new(Metrics::default());
+    metrics.slow_threshold.set(Duration::from_millis(settings.slow_ms.value));
+    let stores = stores::open(settings)?.with_register(register(folder).await?).with_metrics(&metrics);
+    let env = Env { stores, metrics, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
     let config = config(settings);
     let private = config.folders.roots.private.clone();
@@ -158,6 +169,7 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
         None => None,
     };
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
+    let journal = journal.with_metrics(env.metrics.clone());
     let recovered = recover(contents, &env.stores, config.limits.snapshot()).await?;
     for damage in &recovered.damage {
         tracing::warn!("damage found: {damage}");
@@ -364,7 +376,8 @@ fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
     (is_requested && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
-fn config(settings: &Settings) -> Config {
+/// The configuration of a host with these settings.
+pub(crate) fn config(settings: &Settings) -> Config {
     // The file may be anywhere, beside other files: it is private, its folder only if it is Grove's own.
     let mut private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
     private.extend(stores::folders(settings).into_iter().map(|store| store.folder));
@@ -403,9 +416,20 @@ fn temp_files() -> TempFilePolicy {
 }
 
 /// Logs to stderr, since stdout belongs to the command's output. `GROVE_LOG` sets the level.
-fn log_to_stderr() {
+///
+/// Returns the exporter of spans, if they are exported.
+fn log_to_stderr(settings: &Settings) -> Option<SpanExporter> {
     let filter = tracing_subscriber::EnvFilter::try_from_env("GROVE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    let endpoint = settings.telemetry.value.otlp_endpoint.as_deref();
+    let Some((layer, exporter)) = endpoint.and_then(telemetry::exporter) else {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+        return None;
+    };
+    // Each has a filter of its own: spans are exported whatever the log shows.
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_filter(filter);
+    let spans = layer.with_filter(filter_fn(telemetry::is_exported));
+    tracing_subscriber::registry().with(log).with(spans).init();
+    Some(exporter)
 }

@@ -278,6 +278,7 @@ fn the_json_of_every_command_keeps_its_members() {
     let mut covered = sessions_and_trees();
     covered.extend(turns());
     covered.extend(life_of_a_host());
+    covered.extend(maintenance());
     let all = commands_with_json(&TestHome::new());
     assert!(all.len() > 40, "{all:?}");
     let missed: Vec<_> = all.difference(&covered).collect();
@@ -403,6 +404,15 @@ fn life_of_a_host() -> BTreeSet<String> {
     goldens.of("agents rm", &["mine"]);
     goldens.of("stop", &[]);
     drop(background);
+    goldens.finish()
+}
+
+/// Commands about the files of a data folder.
+fn maintenance() -> BTreeSet<String> {
+    let mut goldens = Goldens::new(place_of("events"));
+    goldens.of("du", &[]);
+    goldens.place.write("data/session-state/x~import/events.jsonl", "left");
+    goldens.of("gc", &["--dry-run"]);
     goldens.finish()
 }
 

@@ -65,4 +65,5 @@ mod ticket;
 mod tools;
 mod tree;
 mod turns;
+mod watching;
 mod workspace;

@@ -157,6 +157,19 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn a_slow_call_is_counted_as_one() {
+        let metrics = Arc::new(Metrics::default());
+        metrics.slow_threshold.set(Duration::from_millis(1));
+        let store = MeasuredFs::new(Arc::new(MemoryFs::default()), metrics.clone());
+        let slow = async {
+            std::thread::sleep(Duration::from_millis(5));
+            Ok(())
+        };
+        store.measure(StoreCallLabel::Read, "a", slow).await.unwrap();
+        assert_eq!(metrics.slow_operations.of(SlowLabel::StoreCall).get(), 1);
+    }
+
+    #[tokio::test]
     async fn calls_are_counted_by_kind_and_a_missing_file_is_no_failure() {
         let metrics = Arc::new(Metrics::default());
         metrics.slow_threshold.set(Duration::from_secs(60));
