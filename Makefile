@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,12 +97,21 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot; read what they and pi store (needs node and npm; at most 15 minutes)
 	timeout --kill-after=5 900 ./tools/test-agents
 
-test-checks: ## Prove that each security check is needed: without it, its test must fail (about 10 minutes)
+test-checks: ## Prove that each security check is needed: without it, its test must fail (about 5 minutes)
 	./tools/test-checks
 
 test-copilot: ## Run the real Copilot CLI as a client, offline (needs node, npm, python3 and tmux; at most 5 minutes)
 	$(CARGO) build -p grove
 	timeout --kill-after=5 300 ./tools/test-copilot
+
+bench-hostile: ## Measure what good clients notice of hostile ones, beside a decoy (about 7 minutes)
+	$(CARGO) build --release -p grove
+	$(CARGO) run --release -p grove-bench-hostile
+
+soak: TIME = 1800
+soak: ## Measure whether a host grows with reconnecting clients and short sessions, for TIME seconds [1800]
+	$(CARGO) build --release -p grove
+	$(CARGO) run --release -p grove-bench-hostile -- soak --seconds $(TIME)
 
 bench-fanout: ## Measure how one session reaches many subscribers (with peers; about 8 minutes)
 	$(CARGO) build --release -p grove

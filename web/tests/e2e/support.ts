@@ -25,6 +25,8 @@ const homeOf = (data: string): string => join(data, '../home');
 export interface Host {
   address: string;
   token: string;
+  /** The address for Copilot SDKs, if the host has one. */
+  copilot: string | undefined;
   /** The page's address with the token, as `grove open` opens it. */
   link: string;
   stop(): Promise<void>;
@@ -32,9 +34,9 @@ export interface Host {
   kill(): Promise<void>;
 }
 
-export async function startHost(data: string, port = 0): Promise<Host> {
+export async function startHost(data: string, port = 0, more: string[] = []): Promise<Host> {
   if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
-  const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json'];
+  const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json', ...more];
   // Its own file, so that no settings of the machine's user apply.
   const config = join(homeOf(data), 'grove.toml');
   writeFileSync(config, '', { mode: 0o600 });
@@ -49,7 +51,7 @@ export async function startHost(data: string, port = 0): Promise<Host> {
     createInterface(child.stdout).once('line', resolve);
     void ended.then(() => reject(new Error(`the host ended before it was there:\n${said}`)));
   });
-  const { http, token } = JSON.parse(first) as { http: string; token: string };
+  const { http, token, copilot } = JSON.parse(first) as { http: string; token: string; copilot?: string };
   const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     send(child, signal);
     await ended;
@@ -57,6 +59,7 @@ export async function startHost(data: string, port = 0): Promise<Host> {
   return {
     address: http,
     token,
+    copilot,
     link: `${http}/#token=${encodeURIComponent(token)}`,
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
@@ -140,7 +143,7 @@ export function portOf(host: Host): number {
   return Number(new URL(host.address).port);
 }
 
-export function startBrowser(): Promise<Browser> {
+export function startBrowser(more: string[] = []): Promise<Browser> {
   if (!existsSync(browserProgram)) throw new Error(`${browserProgram} is not there: install Debian's chromium`);
   return chromium.launch({
     executablePath: browserProgram,
@@ -152,6 +155,7 @@ export function startBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...more,
     ],
   });
 }

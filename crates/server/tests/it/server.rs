@@ -174,6 +174,7 @@ async fn every_answer_tells_a_browser_to_be_strict() {
         let answer = host.http(line, &[]).await;
         assert_eq!(answer.status, status, "{line}");
         assert_eq!(answer.header("content-security-policy"), Some(policy), "{line}");
+        assert_eq!(answer.header("set-cookie"), None, "a cookie of 127.0.0.1 reaches every port");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
         assert_eq!(answer.header("cross-origin-opener-policy"), Some("same-origin"));
