@@ -47,6 +47,10 @@ checks! {
     Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.
     FetchSite = "fetch-site", "grove-server", "a_page_of_another_site_or_port_may_only_follow_a_link";
+    /// A request to a listener for other machines uses a name of this host.
+    HostNames = "host-names", "grove-server", "other_machines_use_the_names_of_the_host_and_no_other_page_comes_in";
+    /// A request that may change something has a JSON content type.
+    ContentType = "content-type", "grove-server", "a_request_that_may_change_something_has_a_json_content_type";
     /// A connection beyond its rates and its token's pool waits.
     Rates = "rates", "grove-host", "a_connection_beyond_its_rate_uses_the_pool_of_its_token_and_then_waits";
     /// The connections of a token have a bounded number of subscriptions.
