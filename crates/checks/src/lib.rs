@@ -214,6 +214,10 @@ checks! {
     OpenRequests = "open-requests", HOST, "unanswered_requests_are_counted_by_token";
     /// A connection and a token have a bounded number of expensive calls.
     LargeCalls = "large-calls", HOST, "large_calls_are_counted_by_connection_and_by_token";
+    /// A request to a listener for other machines uses a name of this host.
+    HostNames = "host-names", SERVER, "other_machines_use_the_names_of_the_host_and_no_other_page_comes_in";
+    /// A request that may change something has a JSON content type.
+    ContentType = "content-type", SERVER, "a_request_that_may_change_something_has_a_json_content_type";
 }
 
 impl Check {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use grove_client::Fingerprint;
 use grove_host::Token;
-use grove_server::{AccessPolicy, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket};
+use grove_server::{AccessPolicy, Certificate, HostNames, HostServer, TlsListener, TransportSecurity, UnixSocket};
 use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;
@@ -24,6 +24,8 @@ pub(crate) struct HostListeners {
     local: TcpListener,
     remote: Option<(TcpListener, Option<Certificate>)>,
     socket: Option<(UnixSocket, PathBuf)>,
+    /// The names under which other machines reach the host.
+    host_names: HostNames,
 }
 
 /// The bound listeners of a host.
@@ -66,7 +68,8 @@ impl HostListeners {
         if let Err(error) = local.local_addr().map_err(Into::into).and_then(|local| folder.store_port(local.port())) {
             tracing::warn!("the next start may choose another port: {error:#}");
         }
-        Ok(Self { local, remote, socket: socket(folder) })
+        let host_names = HostNames::listed(settings.host_names.value.clone());
+        Ok(Self { local, remote, socket: socket(folder), host_names })
     }
 
     pub(crate) fn find(&self) -> Result<ListenAddresses> {
@@ -103,12 +106,14 @@ impl HostListeners {
         serving.listen(AccessPolicy::loopback(token.clone(), local), Box::new(self.local));
         match self.remote {
             Some((listener, Some(certificate))) => {
-                let access = AccessPolicy::remote(token.clone(), TransportSecurity::Tls);
+                let names = self.host_names.or_of(&certificate);
+                let access = AccessPolicy::remote(token.clone(), TransportSecurity::Tls, names);
                 serving.listen(access, Box::new(TlsListener::new(listener, &certificate)));
             }
             Some((listener, None)) => {
                 tracing::warn!("traffic of other machines, including the token, is not encrypted (--insecure)");
-                serving.listen(AccessPolicy::remote(token.clone(), TransportSecurity::None), Box::new(listener));
+                let access = AccessPolicy::remote(token.clone(), TransportSecurity::None, self.host_names);
+                serving.listen(access, Box::new(listener));
             }
             None => {}
         }

@@ -106,6 +106,8 @@ pub(crate) struct Settings {
     pub(crate) tls_key: Setting<Option<PathBuf>>,
     /// Other machines may connect without TLS.
     pub(crate) insecure: Setting<bool>,
+    /// The names under which other machines reach the host; none means those of the certificate.
+    pub(crate) host_names: Setting<Vec<String>>,
     /// The address of the Copilot SDK server, if there is one.
     pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
@@ -205,6 +207,7 @@ impl Settings {
             tls_cert: layers.optional("tls-cert", serve.tls_cert.clone())?,
             tls_key: layers.optional("tls-key", serve.tls_key.clone())?,
             insecure: layers.one("insecure", serve.insecure.then_some(true), || false)?,
+            host_names: layers.names("host-names", "--host-name", &serve.host_names)?,
             copilot_listen: layers.optional("copilot-listen", serve.copilot_listen)?,
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
@@ -297,6 +300,7 @@ const KEYS: &[&str] = &[
     "tls-cert",
     "tls-key",
     "insecure",
+    "host-names",
     "copilot-listen",
     "replay-actions",
     "replay-bytes",
@@ -377,6 +381,27 @@ impl Layers {
         }
         let Setting { value, source } = self.one(key, flag.map(Some).map(OptionalValue), || OptionalValue(None))?;
         Ok(Setting { value: value.0, source })
+    }
+
+    /// A setting with a list of names. In the environment they are separated by commas.
+    fn names(&self, key: &str, flag_name: &str, flags: &[String]) -> Result<Setting<Vec<String>>> {
+        if !flags.is_empty() {
+            return Ok(Setting { value: flags.to_vec(), source: SettingSource::Flag(flag_name.to_owned()) });
+        }
+        let name = variable(key);
+        if let Some(text) = self.environment.get(&name) {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            return Ok(Setting { value: names.map(str::to_owned).collect(), source: SettingSource::Environment(name) });
+        }
+        let Some(value) = self.values.get(key) else {
+            return Ok(Setting { value: Vec::new(), source: SettingSource::Default });
+        };
+        let names =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        match names {
+            Some(value) => Ok(Setting { value, source: SettingSource::File(self.file.clone()) }),
+            None => Err(anyhow!("{}: {key} must be a list of names", self.file.display())),
+        }
     }
 
     /// A setting with a list of folders. In the environment they are separated as in PATH.

@@ -47,8 +47,8 @@ mod principal;
 
 pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use http::{
-    AccessPolicy, Asset, Caching, Certificate, CertificateFileError, HostServer, TlsListener, TransportSecurity,
-    UnixSocket, WebPage, sdk, serve,
+    AccessPolicy, Asset, Caching, Certificate, CertificateFileError, HostNames, HostServer, TlsListener,
+    TransportSecurity, UnixSocket, WebPage, sdk, serve,
 };
 pub use listener::{AcceptedStream, Listener, PeerAddress, Stream};
 pub use principal::Principal;

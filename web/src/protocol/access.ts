@@ -87,6 +87,8 @@ async function askForProof(key: PageKey, nonce: string): Promise<string> {
   address.searchParams.set('nonce', nonce);
   const response = await fetch(address, {
     method: 'POST',
+    // The host refuses a request that a form of another site could send.
+    headers: { 'content-type': 'application/json' },
     cache: 'no-store',
     credentials: 'omit',
     // An impostor cannot redirect the page.

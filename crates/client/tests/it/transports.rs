@@ -11,7 +11,8 @@ use grove_client::{
 };
 use grove_host::{Config, Env, Host, Token};
 use grove_server::{
-    AccessPolicy, Asset, Caching, Certificate, HostServer, TlsListener, TransportSecurity, UnixSocket, WebPage,
+    AccessPolicy, Asset, Caching, Certificate, HostNames, HostServer, TlsListener, TransportSecurity, UnixSocket,
+    WebPage,
 };
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::json;
@@ -61,7 +62,8 @@ async fn host() -> Host {
 }
 
 fn remote() -> AccessPolicy {
-    AccessPolicy::remote(Token::parse(TOKEN).unwrap(), TransportSecurity::Tls)
+    let names = HostNames::listed(["localhost".to_owned()]);
+    AccessPolicy::remote(Token::parse(TOKEN).unwrap(), TransportSecurity::Tls, names)
 }
 
 /// A host behind TLS, and its port.

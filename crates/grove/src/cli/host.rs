@@ -26,12 +26,18 @@ pub(crate) struct ServeArgs {
     /// Listen without TLS on an address that other machines reach: the network can read everything, the token too
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// A name under which other machines reach the host; can be given several times [default: those of the certificate]
+    ///
+    /// Requests under another name are refused, so that a page elsewhere cannot reach the host by a name of its own.
+    /// Addresses are always accepted.
+    #[arg(long = "host-name", value_name = "NAME")]
+    pub(crate) host_names: Vec<String>,
     /// Connect stdin and stdout to the running host: one message per line, in either protocol
     ///
     /// ssh:// addresses run this at the other end. Starts a host in the background if none is running, and ends with
     /// its client. No token is needed: a user who may run this may read it.
     #[arg(long, conflicts_with_all = [
-        "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
+        "listen", "tls_cert", "tls_key", "insecure", "host_names", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
         "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
         "default_agent", "max_agents", "agent_idle", "session_idle", "spill_bytes", "slow_ms", "compact_at", "compact_keep", "store", "log_dir",
     ])]

@@ -112,7 +112,11 @@ fn healthz_is_200_and_tells_more_to_those_who_hold_the_token() {
 fn what_is_not_served_is_not_served() {
     let host = Host::start();
     let with_token = |line: &str| {
-        host.http(&format!("{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}", host.address, host.token))
+        let json = "Content-Type: application/json";
+        host.http(&format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\n{json}\r\nAuthorization: Bearer {}",
+            host.address, host.token
+        ))
     };
     assert_eq!(with_token("GET /none-such").status, 404);
     assert_eq!(with_token("GET /token").status, 404);

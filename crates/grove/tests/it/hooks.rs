@@ -118,7 +118,7 @@ printf %s "$GROVE_HOOK_TOKEN" > {token}
 ask() {{ python3 - "$1" <<'E'
 import os, sys, urllib.request
 request = urllib.request.Request(os.environ["GROVE_HOOK_URL"], sys.argv[1].encode(),
-    {{"Authorization": "Bearer " + os.environ["GROVE_HOOK_TOKEN"]}})
+    {{"Authorization": "Bearer " + os.environ["GROVE_HOOK_TOKEN"], "Content-Type": "application/json"}})
 print(urllib.request.urlopen(request).read().decode())
 E
 }}
@@ -160,7 +160,8 @@ mv {answers}.part {answers}"#,
     let waits = Deadline::new("the token still opens something");
     let body = r#"{"jsonrpc": "2.0", "id": 1, "method": "x-grove/tree", "params": {}}"#;
     let head = format!(
-        "POST /x-grove HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\
+        "POST /x-grove HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         host.address,
         body.len()

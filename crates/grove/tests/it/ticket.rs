@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 fn ask(host: &Host, line: &str, headers: &[String]) -> HttpAnswer {
-    let mut head = format!("{line} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0", host.address);
+    let mut head =
+        format!("{line} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 0", host.address);
     headers.iter().for_each(|header| head.push_str(&format!("\r\n{header}")));
     host.http(&head)
 }

@@ -10,6 +10,7 @@ use grove_host::Token;
 use percent_encoding::percent_decode_str;
 
 use super::admission::Authentication;
+use super::host_names::HostNames;
 use super::page_access::PageKey;
 
 /// The names of loopback.
@@ -35,8 +36,8 @@ enum AccessKey {
 enum AllowedHostNames {
     /// The values of `Host` that mean this host.
     These(Vec<String>),
-    /// Other machines may use any name.
-    Any,
+    /// The names under which other machines know this host.
+    Remote(HostNames),
 }
 
 /// Says whether traffic to other machines can be read on the way.
@@ -59,6 +60,13 @@ pub(super) enum AccessError {
     UpgradeWithBody,
     #[error("this host does not accept that name in the Host header")]
     ForeignHost,
+    #[error(
+        "this host does not accept that name in the Host header: add it to `host-names` in grove.toml, or start the \
+         host with `--host-name`"
+    )]
+    UnlistedHost,
+    #[error("a request that may change something needs `Content-Type: application/json`, also without a body")]
+    ContentType,
     #[error("pages of other sites may not connect")]
     ForeignOrigin,
     #[error("the token is missing or wrong: give it as `Authorization: Bearer` or as `?tkn=`")]
@@ -87,7 +95,9 @@ impl IntoResponse for AccessError {
             | AccessError::TransferEncoding
             | AccessError::LengthCount
             | AccessError::UpgradeWithBody => StatusCode::BAD_REQUEST,
+            AccessError::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             AccessError::ForeignHost
+            | AccessError::UnlistedHost
             | AccessError::ForeignOrigin
             | AccessError::Token
             | AccessError::Bearer
@@ -111,15 +121,15 @@ impl AccessPolicy {
         Self { key: AccessKey::Token(token), names: AllowedHostNames::These(hosts), scheme: "http://" }
     }
 
-    /// Access for other machines, by the token.
+    /// Access for other machines, by the token, under these names.
     ///
-    /// Their name for this host is unknown, so an origin only has to be the host itself.
-    pub fn remote(token: Token, privacy: TransportSecurity) -> Self {
+    /// The port that they use may be forwarded and is unknown, so an origin only has to be that of the `Host` header.
+    pub fn remote(token: Token, privacy: TransportSecurity, names: HostNames) -> Self {
         let scheme = match privacy {
             TransportSecurity::Tls => "https://",
             TransportSecurity::None => "http://",
         };
-        Self { key: AccessKey::Token(token), names: AllowedHostNames::Any, scheme }
+        Self { key: AccessKey::Token(token), names: AllowedHostNames::Remote(names), scheme }
     }
 
     /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)).
@@ -151,10 +161,16 @@ impl AccessPolicy {
         let host = host.to_str().map_err(|_| AccessError::ForeignHost)?;
         let ours = |name: &str| match &self.names {
             AllowedHostNames::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
-            AllowedHostNames::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
+            AllowedHostNames::Remote(_) => host.eq_ignore_ascii_case(name) && !name.is_empty(),
         };
         if Check::HostHeader.is_enforced() && !ours(host) {
             return Err(AccessError::ForeignHost);
+        }
+        if let AllowedHostNames::Remote(names) = &self.names
+            && Check::HostNames.is_enforced()
+            && !names.accepts(host)
+        {
+            return Err(AccessError::UnlistedHost);
         }
         let origin_is_ours = |origin: &axum::http::HeaderValue| {
             origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme)).is_some_and(ours)
@@ -188,9 +204,9 @@ impl AccessPolicy {
         let AccessKey::Token(token) = &self.key else { return Err(AccessError::NoPage) };
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
         let host = host.to_ascii_lowercase();
-        // Otherwise a program on a loopback port could get a proof for that port here, since any name is accepted here.
+        // Otherwise a program on a loopback port could get a proof for that port here, since any port is accepted here.
         let names_loopback =
-            matches!(self.names, AllowedHostNames::Any) && self.scheme == "http://" && is_loopback_name(&host);
+            matches!(self.names, AllowedHostNames::Remote(_)) && self.scheme == "http://" && is_loopback_name(&host);
         if Check::LoopbackProof.is_enforced() && names_loopback {
             return Err(AccessError::LoopbackName);
         }
@@ -221,6 +237,23 @@ pub(super) fn check_site(method: &Method, headers: &HeaderMap) -> Result<(), Acc
     match !Check::FetchSite.is_enforced() || only_reads || headers.get_all("sec-fetch-site").iter().all(is_ours) {
         true => Ok(()),
         false => Err(AccessError::ForeignOrigin),
+    }
+}
+
+/// Refuses a request that may change something and has no JSON content type.
+///
+/// A form or a script of another site cannot send one without asking the host first (a CORS preflight), which no host
+/// answers. This holds for every route, with and without a body.
+pub(super) fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), AccessError> {
+    if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) || !Check::ContentType.is_enforced() {
+        return Ok(());
+    }
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (content_type, another) = (types.next(), types.next());
+    let essence = content_type.and_then(|value| value.to_str().ok()?.split(';').next());
+    match essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json")) && another.is_none() {
+        true => Ok(()),
+        false => Err(AccessError::ContentType),
     }
 }
 
@@ -315,6 +348,27 @@ mod tests {
         assert_eq!(check_site(&Method::POST, &HeaderMap::new()), Ok(()), "a program sends none");
     }
 
+    fn lab() -> HostNames {
+        HostNames::listed(["lab.example".to_owned()])
+    }
+
+    #[test]
+    fn a_request_that_may_change_something_has_a_json_content_type() {
+        let check = |method: Method, types: &[&str]| {
+            let pairs: Vec<_> = types.iter().map(|value| ("content-type", *value)).collect();
+            check_content_type(&method, &headers(&pairs))
+        };
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(check(method.clone(), &["application/json"]), Ok(()));
+            assert_eq!(check(method.clone(), &["Application/JSON; charset=utf-8"]), Ok(()));
+            let json = "application/json";
+            for types in [&[][..], &["text/plain"], &["text/plain;application/json"], &[""], &[json, "text/plain"]] {
+                assert_eq!(check(method.clone(), types), Err(AccessError::ContentType), "{types:?}");
+            }
+        }
+        assert_eq!(check(Method::GET, &[]), Ok(()));
+    }
+
     #[test]
     fn a_foreign_origin_is_refused_and_none_is_fine() {
         let check = |origin: &str| access().check_source(&headers(&[("host", "localhost:4000"), ("origin", origin)]));
@@ -353,10 +407,10 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_name_the_host_as_they_like_but_no_other_page_comes_in() {
+    fn other_machines_use_the_names_of_the_host_and_no_other_page_comes_in() {
         let secret = Token::parse(SECRET).unwrap();
         let check = |privacy, origin: &str| {
-            AccessPolicy::remote(secret.clone(), privacy)
+            AccessPolicy::remote(secret.clone(), privacy, lab())
                 .check_source(&headers(&[("host", "lab.example:7443"), ("origin", origin)]))
         };
         assert_eq!(check(TransportSecurity::Tls, "https://lab.example:7443"), Ok(()));
@@ -364,8 +418,11 @@ mod tests {
         for foreign in ["https://evil.example", "http://lab.example:7443", "null", "https://lab.example"] {
             assert_eq!(check(TransportSecurity::Tls, foreign), Err(AccessError::ForeignOrigin), "{foreign}");
         }
-        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls);
+        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls, lab());
         assert_eq!(remote.check_source(&headers(&[("host", "")])), Err(AccessError::ForeignHost));
+        let rebound = headers(&[("host", "evil.example:7443"), ("origin", "https://evil.example:7443")]);
+        assert_eq!(remote.check_source(&rebound), Err(AccessError::UnlistedHost));
+        assert!(AccessError::UnlistedHost.to_string().contains("host-names"));
         assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
     }
 
@@ -392,9 +449,9 @@ mod tests {
         assert_ne!(key(&local, "localhost:4000"), key(&local, "127.0.0.1:4000"));
         assert_ne!(
             key(&local, "localhost:4000"),
-            key(&AccessPolicy::remote(secret.clone(), TransportSecurity::Tls), "localhost:4000")
+            key(&AccessPolicy::remote(secret.clone(), TransportSecurity::Tls, lab()), "localhost:4000")
         );
-        let plain = AccessPolicy::remote(secret, TransportSecurity::None);
+        let plain = AccessPolicy::remote(secret, TransportSecurity::None, lab());
         assert!(key(&plain, "lab.example:4000").is_ok());
         for name in ["localhost:4000", "127.0.0.1", "[::1]:4000", "LocalHost:1"] {
             assert_eq!(key(&plain, name), Err(AccessError::LoopbackName), "{name}");

@@ -3,6 +3,7 @@
 mod access;
 mod admission;
 mod client_activity;
+mod host_names;
 pub(crate) mod lease_api;
 mod metrics;
 mod page;
@@ -35,11 +36,12 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 pub use access::{AccessPolicy, TransportSecurity};
+pub use host_names::HostNames;
 pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{AccessError, check_length, check_site, in_query};
+use access::{AccessError, check_content_type, check_length, check_site, in_query};
 pub(crate) use admission::{Admission, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
 use client_activity::ClientActivity;
@@ -276,12 +278,18 @@ fn router(server: ListenerState) -> Router {
         .with_state(server)
 }
 
-/// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
+/// Rejects requests whose `Host`, `Origin` or site is not ours, whose content type is missing, or whose end is ambiguous.
+///
+/// It is a layer over all routes, so that no route can be without it.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
     let gives_token = gives_token(&request);
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
-    let source = || check_site(method, headers).and_then(|()| server.access.check_source(headers));
+    let source = || {
+        check_site(method, headers)?;
+        server.access.check_source(headers)?;
+        check_content_type(method, headers)
+    };
     let mut response = match checked.and_then(|()| source()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),

@@ -12,9 +12,11 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{ServerConfig, version};
 
 use super::admission::PendingConnections;
@@ -59,6 +61,13 @@ impl Certificate {
             .and_then(|config| config.with_no_client_auth().with_single_cert(chain, key))
             .map_err(|error| CertificateFileError::Unfit(error.to_string()))?;
         Ok(Self { config: Arc::new(config), own })
+    }
+
+    /// Says whether the certificate is for this name.
+    pub(super) fn is_for(&self, name: &str) -> bool {
+        let parsed = ParsedCertificate::try_from(&self.own);
+        let name = ServerName::try_from(name);
+        matches!((parsed, name), (Ok(parsed), Ok(name)) if verify_server_name(&parsed, &name).is_ok())
     }
 
     /// The certificate itself, as DER.

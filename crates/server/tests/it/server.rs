@@ -59,6 +59,9 @@ impl Served {
         let mut stream = self.dial();
         let mut head = format!("{line} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: close\r\n");
         headers.iter().for_each(|header| head.push_str(&format!("{header}\r\n")));
+        if line.starts_with("POST") && !head.contains("Content-Type") {
+            head.push_str("Content-Type: application/json\r\n");
+        }
         stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
