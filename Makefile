@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,11 +17,15 @@ run: ## Install what is missing, build Grove with its page and start it
 	@$(STEP) grove $(CARGO) build --profile quick -p grove
 	@$(CARGO) run --profile quick --quiet -p grove -- serve
 
-dist: ## Build the optimised, stripped binary
+dist: ## Build the optimised, stripped binary, and its list of components (SBOM)
 	@$(STEP) setup ./tools/setup build
 	@$(STEP) page  $(MAKE) --no-print-directory $(PAGE)
 	@$(STEP) grove $(CARGO) build --profile dist -p grove --locked
-	@ls -l "$(BUILT)/dist/grove"
+	@$(STEP) sbom  ./tools/sbom "$(BUILT)/dist/grove.cdx.json"
+	@ls -l "$(BUILT)/dist/grove" "$(BUILT)/dist/grove.cdx.json"
+
+advisories: ## Check dependencies for known vulnerabilities (needs cargo-deny, and a network to its database)
+	$(CARGO) deny --locked check advisories
 
 check: ## For daily work: format, language, lints, and unit tests of the crates that changed since the upstream branch
 	@$(STEP) format   $(CARGO) fmt --all --check
@@ -34,9 +38,10 @@ test: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 test: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
 test: export CARGO_INCREMENTAL = 0
 test: export CARGO_PROFILE_DEV_DEBUG = none
-test: setup-test ## Everything that must hold: format, language, lints, licences, tests, documentation, the page in a browser
+test: setup-test ## Everything that must hold: format, language, lints, dependencies, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
-	@$(STEP) licences ./tools/licences
+	@$(STEP) dependencies ./tools/dependencies
+	@$(STEP) sbom     ./tools/sbom --check
 	@$(STEP) language ./tools/language
 	@$(STEP) page     $(MAKE) --no-print-directory $(PAGE)
 	@$(STEP) check    npm --prefix web run --silent check
