@@ -47,6 +47,19 @@ checks! {
     Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.
     FetchSite = "fetch-site", "grove-server", "a_page_of_another_site_or_port_may_only_follow_a_link";
+    /// A token in the address is refused on listeners for other machines.
+    QueryToken = "query-token", "grove-server", "a_token_in_the_address_is_for_loopback_or_for_who_permits_it";
+    /// A one-time code is used up by its first use.
+    OneTimeCode = "one-time-code", "grove-server", "a_code_is_good_once_for_a_token_that_can_be_revoked";
+    /// An expired token opens nothing.
+    TokenExpiry = "token-expiry", "grove-server", "an_expired_token_opens_nothing_and_its_connections_are_closed";
+    /// A new token has no scope that its maker lacks.
+    TokenMaker = "token-maker", "grove-server",
+        "tokens_are_managed_by_clients_with_admin_who_give_away_nothing_that_they_lack";
+    /// A client's id belongs to the token that first used it.
+    ClientId = "client-id", "grove-server", "a_client_id_belongs_to_the_token_that_first_used_it";
+    /// A token without the scope `folders` stays inside the configured roots.
+    Folders = "folders", "grove-server", "a_token_without_folders_stays_inside_the_roots";
     /// A token without the scope of a method or action is refused.
     Scopes = "scopes", "grove-server", "a_request_without_its_scope_is_refused_and_says_what_to_do";
 }

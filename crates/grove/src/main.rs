@@ -42,6 +42,7 @@ mod secret_files;
 mod settings;
 mod show;
 mod stores;
+mod tokens_file;
 mod trust;
 
 use std::ffi::OsString;
@@ -129,6 +130,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),
         Command::Open(args) => commands::open::run(&common, &args),
+        Command::Token(args) => commands::token::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
         Command::Copilot(args) => commands::copilot::run(&common, &args),

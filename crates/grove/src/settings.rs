@@ -102,6 +102,8 @@ pub(crate) struct Settings {
     pub(crate) tls_key: Setting<Option<PathBuf>>,
     /// Other machines may connect without TLS.
     pub(crate) insecure: Setting<bool>,
+    /// Other machines may give a token in the address.
+    pub(crate) query_token: Setting<bool>,
     /// The address of the Copilot SDK server, if there is one.
     pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
@@ -197,6 +199,7 @@ impl Settings {
             tls_cert: layers.optional("tls-cert", serve.tls_cert.clone())?,
             tls_key: layers.optional("tls-key", serve.tls_key.clone())?,
             insecure: layers.one("insecure", serve.insecure.then_some(true), || false)?,
+            query_token: layers.one("query-token", None, || false)?,
             copilot_listen: layers.optional("copilot-listen", serve.copilot_listen)?,
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
@@ -284,6 +287,7 @@ const KEYS: &[&str] = &[
     "tls-cert",
     "tls-key",
     "insecure",
+    "query-token",
     "copilot-listen",
     "replay-actions",
     "replay-bytes",

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
-use grove_storage::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
+use grove_storage::{AppendOutcome, ClientProfile, Journal, JournalStart, RecoveredState, SyncMode};
 use tokio::sync::mpsc;
 
 pub use event::{SequencedEvent, ahp_echo, v1_origin};
@@ -44,6 +44,7 @@ pub(crate) use storage::StorageHealth;
 use crate::config::Config;
 use crate::env::Clock;
 use crate::subscriber::{Dialect, Outgoing, Queue};
+use crate::tokens::TokenPublicId;
 use state::{RememberedClient, SharedState};
 
 /// The messages that may wait for the sequencer before their senders do.
@@ -132,8 +133,10 @@ impl Sequencer {
         let replay = ReplayWindow::recovered(replay, &config.limits);
         let clients: Vec<_> = clients.into_iter().collect();
         let start = JournalStart { used: seq, last_published, now: clock.now(), clients: clients.clone() };
-        let known = |(id, journal_version)| {
-            Some((id, RememberedClient { dialect: Dialect::of(&journal_version)?, connection: None, touched: 0 }))
+        let known = |(id, profile): (ClientId, ClientProfile)| {
+            let token = profile.token.as_deref().and_then(TokenPublicId::parse);
+            let dialect = Dialect::of(&profile.version)?;
+            Some((id, RememberedClient { dialect, token, connection: None, touched: 0 }))
         };
         let clients = clients.into_iter().filter_map(known).collect();
         let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients));

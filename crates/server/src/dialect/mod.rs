@@ -8,6 +8,7 @@ mod import;
 mod peer;
 mod removal;
 mod sessions;
+mod tokens;
 pub(crate) mod turns;
 mod unnumbered;
 pub(crate) mod v1;

@@ -34,6 +34,7 @@ mod stores;
 mod summaries;
 mod surviving_agents;
 mod titles;
+mod tokens;
 mod tree;
 mod versions;
 mod workspace;
