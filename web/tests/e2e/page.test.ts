@@ -100,6 +100,7 @@ describe('getting in', () => {
     await late.getByText('good once, for a minute').waitFor();
     const name = /browser-[0-9a-f]+/.exec(host.grove('token', 'ls'))?.[0] ?? '';
     host.grove('token', 'revoke', name);
+    await page.reload();
     await page.getByRole('alert').getByText('revoked').waitFor();
   });
 
