@@ -84,8 +84,6 @@ checks! {
     Scopes = "scopes", SERVER, "a_request_without_its_scope_is_refused_and_says_what_to_do";
     /// Wrong tokens are answered later and later.
     WrongTokenDelay = "wrong-token-delay", SERVER, "wrong_tokens_are_answered_ever_later_and_right_ones_at_once";
-    /// A ticket was issued.
-    Ticket = "ticket", SERVER, "a_ticket_is_good_once";
     /// A ticket or a challenge is used once.
     TicketOnce = "ticket-once", SERVER, "an_answer_opens_one_socket_once_and_a_wrong_one_none";
     /// A ticket expires.
@@ -218,6 +216,18 @@ checks! {
     HostNames = "host-names", SERVER, "other_machines_use_the_names_of_the_host_and_no_other_page_comes_in";
     /// A request that may change something has a JSON content type.
     ContentType = "content-type", SERVER, "a_request_that_may_change_something_has_a_json_content_type";
+    /// A token in the address is refused on listeners for other machines.
+    QueryToken = "query-token", SERVER, "a_token_in_the_address_is_for_loopback_or_for_who_permits_it";
+    /// A one-time code is used up by its first use.
+    OneTimeCode = "one-time-code", SERVER, "a_code_is_good_once_for_a_token_that_can_be_revoked";
+    /// An expired token opens nothing.
+    TokenExpiry = "token-expiry", SERVER, "an_expired_token_opens_nothing_and_its_connections_are_closed";
+    /// A new token has no scope that its maker lacks.
+    TokenMaker = "token-maker", SERVER, "tokens_are_managed_by_clients_with_admin_who_give_away_nothing_that_they_lack";
+    /// A client's id belongs to the token that first used it.
+    ClientId = "client-id", SERVER, "a_client_id_belongs_to_the_token_that_first_used_it";
+    /// A token without the scope `folders` stays inside the configured roots.
+    Folders = "folders", SERVER, "a_token_without_folders_stays_inside_the_roots";
 }
 
 impl Check {

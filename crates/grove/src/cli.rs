@@ -14,6 +14,7 @@ mod requests;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod tree;
 mod turns;
 mod workspace;
@@ -42,6 +43,8 @@ use requests::{ANSWER_HELP, APPROVE_HELP, PERMISSIONS_HELP};
 pub(crate) use requests::{AnswerArgs, ApproveArgs, DenyArgs, PermissionArgs, SessionPermissionsArgs};
 use sessions::CD_HELP;
 pub(crate) use sessions::{CdArgs, LsArgs, RmArgs};
+use tokens::TOKEN_HELP;
+pub(crate) use tokens::{TokenAddArgs, TokenArgs, TokenCommand, TokenLsArgs, TokenNameArgs};
 use tree::{
     BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, RENAME_HELP, TREE_HELP,
 };
@@ -205,9 +208,12 @@ pub(crate) enum Command {
     Start(StartArgs),
     /// Open the host's web page in the browser, or print its address if there is no browser
     ///
-    /// Starts a host in the background if none is running. The address holds the token: anybody who has it can do
-    /// everything that you can.
+    /// Starts a host in the background if none is running. The address holds a code that is good once, for a minute: the
+    /// page exchanges it for a token of its own, which `grove token ls` lists.
     Open(OpenArgs),
+    /// Make, list, rotate and revoke tokens: who may connect to the host, and what they may do
+    #[command(after_help = TOKEN_HELP)]
+    Token(TokenArgs),
     /// Show whether a host is running, its address, and its current work
     Status(OutputArgs),
     /// Stop the running host; running turns get 5 seconds

@@ -191,6 +191,17 @@ fn read_or_create_token(path: &Path, random: &dyn Random) -> Result<Token> {
     }
 }
 
+/// Replaces the host's own token, also in the addresses of the running host.
+pub(crate) fn replace_token(data_dir: &Path, token: &Token) -> Result<()> {
+    write_private(&data_dir.join("token"), token.reveal())?;
+    let path = endpoint_path(data_dir);
+    let Some(text) = secret_files::read(&path)? else { return Ok(()) };
+    let mut endpoint: HostEndpoint =
+        serde_json::from_str(&text.text).with_context(|| format!("{} is damaged", path.display()))?;
+    endpoint.token = token.reveal().to_owned();
+    write_private(&path, &serde_json::to_string(&endpoint)?)
+}
+
 /// The JSON of the stores that a data folder has had.
 pub(crate) fn read_stores(data_dir: &Path) -> Result<Option<String>> {
     let path = stores_path(data_dir);

@@ -88,6 +88,11 @@ impl HostEndpoint {
         format!("{}/#token={}", self.http, self.token)
     }
 
+    /// The address of the web page, with a one-time code after the `#`.
+    pub(crate) fn page_with_code(&self, code: &str) -> String {
+        format!("{}/#code={code}", self.http)
+    }
+
     /// Connects to the socket, or else to the loopback port.
     pub(crate) async fn dial(&self) -> Result<HostStream> {
         if let Some(path) = self.socket() {

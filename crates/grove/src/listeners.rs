@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use grove_client::Fingerprint;
-use grove_host::Token;
+use grove_host::tokens::HostToken;
 use grove_server::{AccessPolicy, Certificate, HostNames, HostServer, TlsListener, TransportSecurity, UnixSocket};
 use tokio::net::TcpListener;
 
@@ -101,19 +101,22 @@ impl HostListeners {
     }
 
     /// Serves clients on all listeners.
-    pub(crate) fn serve(self, serving: &HostServer, token: &Token) -> Result<()> {
+    pub(crate) fn serve(self, serving: &HostServer, token: &HostToken, settings: &Settings) -> Result<()> {
         let local = self.find()?.local;
         serving.listen(AccessPolicy::loopback(token.clone(), local), Box::new(self.local));
+        let remote = |privacy, names| {
+            let access = AccessPolicy::remote(token.clone(), privacy, names);
+            if settings.query_token.value { access.with_query_token() } else { access }
+        };
         match self.remote {
             Some((listener, Some(certificate))) => {
                 let names = self.host_names.or_of(&certificate);
-                let access = AccessPolicy::remote(token.clone(), TransportSecurity::Tls, names);
+                let access = remote(TransportSecurity::Tls, names);
                 serving.listen(access, Box::new(TlsListener::new(listener, &certificate)));
             }
             Some((listener, None)) => {
                 tracing::warn!("traffic of other machines, including the token, is not encrypted (--insecure)");
-                let access = AccessPolicy::remote(token.clone(), TransportSecurity::None, self.host_names);
-                serving.listen(access, Box::new(listener));
+                serving.listen(remote(TransportSecurity::None, self.host_names), Box::new(listener));
             }
             None => {}
         }

@@ -49,6 +49,7 @@ mod settings;
 mod show;
 mod stores;
 mod telemetry;
+mod tokens_file;
 mod trust;
 
 use std::ffi::OsString;
@@ -136,6 +137,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),
         Command::Open(args) => commands::open::run(&common, &args),
+        Command::Token(args) => commands::token::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
         Command::Copilot(args) => commands::copilot::run(&common, &args),

@@ -108,6 +108,8 @@ pub(crate) struct Settings {
     pub(crate) insecure: Setting<bool>,
     /// The names under which other machines reach the host; none means those of the certificate.
     pub(crate) host_names: Setting<Vec<String>>,
+    /// Other machines may give a token in the address.
+    pub(crate) query_token: Setting<bool>,
     /// The address of the Copilot SDK server, if there is one.
     pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
@@ -208,6 +210,7 @@ impl Settings {
             tls_key: layers.optional("tls-key", serve.tls_key.clone())?,
             insecure: layers.one("insecure", serve.insecure.then_some(true), || false)?,
             host_names: layers.names("host-names", "--host-name", &serve.host_names)?,
+            query_token: layers.one("query-token", None, || false)?,
             copilot_listen: layers.optional("copilot-listen", serve.copilot_listen)?,
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
@@ -301,6 +304,7 @@ const KEYS: &[&str] = &[
     "tls-key",
     "insecure",
     "host-names",
+    "query-token",
     "copilot-listen",
     "replay-actions",
     "replay-bytes",

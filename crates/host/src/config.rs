@@ -77,6 +77,15 @@ pub struct Folders {
     pub roots: Roots,
 }
 
+/// The folders that a client may work in and see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderReach {
+    /// Every folder of the machine.
+    Everywhere,
+    /// Those inside the configured roots.
+    Roots,
+}
+
 impl Folders {
     /// The folder that a client names, with `~` and `~/…` expanded to the home folder.
     pub fn expand(&self, folder: String) -> String {

@@ -13,7 +13,7 @@
 //! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
-//! - [`history`], [`session_hub`], `trust`: services that the program passes to the host.
+//! - [`history`], [`session_hub`], [`tokens`], `trust`: services that the program passes to the host.
 //! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
 //!
 //! A program that embeds a host uses [`Host`] and what is beside it here. The public modules are for `grove-server`,
@@ -79,12 +79,13 @@ pub mod session;
 pub mod session_hub;
 pub mod subscriber;
 mod token;
+pub mod tokens;
 mod trust;
 pub mod turns;
 mod usage;
 
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
-pub use config::{Compaction, Config, Durability, Folders, Limits};
+pub use config::{Compaction, Config, Durability, FolderReach, Folders, Limits};
 pub use editors::Editors;
 pub use env::*;
 pub use host::{

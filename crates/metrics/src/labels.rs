@@ -55,6 +55,7 @@ label! {
         TooBig = "too_big",
         Silent = "silent",
         NoVersion = "no_version",
+        TokenEnded = "token_ended",
         Moved = "moved",
     }
 }

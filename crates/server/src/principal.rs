@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use grove_checks::Check;
 use grove_core::{Scope, ScopeSet};
-use grove_host::{ConnectionUsage, Host};
+use grove_host::tokens::{TokenGrant, TokenPublicId};
+use grove_host::{Clock, ConnectionUsage, FolderReach, Host};
 
 use crate::listener::PeerAddress;
 
-/// The name of the principal with the host's own token.
-const HOST_TOKEN: &str = "host";
 /// The name of the principal behind the host's Unix socket.
 const OWNER: &str = "owner";
 /// The name of the principal of connections inside the host's process.
@@ -23,6 +22,8 @@ pub struct Principal {
     name: Arc<str>,
     scopes: ScopeSet,
     address: PeerAddress,
+    /// The token, which may end before the connection; none for the owner's socket and the host's own process.
+    token: Option<TokenGrant>,
 }
 
 /// The refusal of a request or an action that needs a scope that the token does not have.
@@ -37,18 +38,19 @@ pub(crate) struct MissingScope {
     token: Arc<str>,
 }
 
-/// The longest name of an operation that a refusal shows.
-const MAX_OPERATION_CHARS: usize = 100;
+/// The longest name of an operation, and of a folder in it, that a refusal shows.
+const MAX_OPERATION_CHARS: usize = 300;
+const MAX_FOLDER_CHARS: usize = 200;
 
 impl Principal {
     /// The holder of a named token.
     pub fn new(name: impl Into<Arc<str>>, scopes: ScopeSet, address: PeerAddress) -> Self {
-        Self { name: name.into(), scopes, address }
+        Self { name: name.into(), scopes, address, token: None }
     }
 
-    /// A holder of the host's own token, who may do everything.
-    pub fn host_token(address: PeerAddress) -> Self {
-        Self::new(HOST_TOKEN, ScopeSet::ALL, address)
+    /// The holder of a token, with its rights until it ends.
+    pub fn of_token(token: TokenGrant, address: PeerAddress) -> Self {
+        Self { name: token.name.clone(), scopes: token.scopes, address, token: Some(token) }
     }
 
     /// A process of the host's owner, through the host's own socket.
@@ -59,6 +61,19 @@ impl Principal {
     /// A part of the host's own process.
     pub fn in_process() -> Self {
         Self::new(IN_PROCESS, ScopeSet::ALL, PeerAddress::InProcess)
+    }
+
+    /// The public id of the named token; none for the owner of the host, whose socket and own token count as one.
+    pub fn token_id(&self) -> Option<TokenPublicId> {
+        self.token.as_ref().and_then(|token| token.id)
+    }
+
+    /// Waits until the principal's token ends.
+    pub(crate) async fn ended(&self, clock: &dyn Clock) {
+        match &self.token {
+            Some(token) => token.ended(clock).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// The name of the token, which people see in lists and in the audit log.
@@ -96,6 +111,35 @@ impl Principal {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The folders that the principal may work in and see.
+    pub(crate) fn folder_reach(&self) -> FolderReach {
+        match self.may(Scope::Folders) || !Check::Folders.is_enforced() {
+            true => FolderReach::Everywhere,
+            false => FolderReach::Roots,
+        }
+    }
+
+    /// Refuses to work in folders outside the configured roots, unless the principal may.
+    pub(crate) async fn check_folders(
+        &self,
+        host: &Host,
+        folders: Vec<String>,
+        operation: &str,
+    ) -> Result<(), MissingScope> {
+        if self.folder_reach() == FolderReach::Everywhere {
+            return Ok(());
+        }
+        for folder in folders {
+            if !host.is_inside_roots(folder.clone()).await {
+                let shown: String =
+                    folder.chars().filter(|letter| !letter.is_control()).take(MAX_FOLDER_CHARS).collect();
+                let needed = ScopeSet::NONE.with(Scope::Folders);
+                return self.check(needed, &format!("{operation} in {shown}, outside the configured roots,"));
+            }
+        }
+        Ok(())
     }
 
     /// Says whether the principal has a right.

@@ -70,9 +70,9 @@ mod recovery;
 mod store;
 
 pub use journal::{
-    ActionOrigin, AppendOutcome, ClientVersion, EventGroup, FileJournal, Journal, JournalContents, JournalEntry,
-    JournalError, JournalStart, JournalStorage, KnownClient, NoJournal, PendingEntry, Position, RecordJournal,
-    SegmentFiles, SyncMode,
+    ActionOrigin, AppendOutcome, ClientProfile, ClientVersion, EventGroup, FileJournal, Journal, JournalContents,
+    JournalEntry, JournalError, JournalStart, JournalStorage, KnownClient, NoJournal, PendingEntry, Position,
+    RecordJournal, SegmentFiles, SyncMode,
 };
 pub use recovery::{RecoveredReplay, RecoveredState, ReplayStep, recover, verify_all, verify_session};
 pub use store::measured::MeasuredFs;

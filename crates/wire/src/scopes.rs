@@ -25,6 +25,7 @@ use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::import::ImportMethod;
 use crate::x_grove::removal::RemovalMethod;
 use crate::x_grove::sessions::SessionsMethod;
+use crate::x_grove::tokens::TokensMethod;
 use crate::x_grove::workspace::WorkspaceMethod;
 
 /// The scope of a request of version 1.
@@ -279,6 +280,13 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         Method::Removal(RemovalMethod::Erase) => Scope::Admin,
         Method::History(HistoryMethod::List | HistoryMethod::Scan) => Scope::Read,
         Method::Sessions(method) => sessions_method(method),
+        Method::Tokens(
+            TokensMethod::List
+            | TokensMethod::Add
+            | TokensMethod::Revoke
+            | TokensMethod::Rotate
+            | TokensMethod::IssueCode,
+        ) => Scope::Admin,
     })
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
 //! one is used. [`workspace`] is about a session's data beside its conversation, [`import`] about sessions that do not
-//! exist yet, [`history`] about those of other tools, and [`sessions`] about those of every source: the last three name
-//! no `channel`.
+//! exist yet, [`history`] about those of other tools, [`sessions`] about those of every source, and [`tokens`] about the
+//! tokens of the host: the last four name no `channel`.
 //!
 //! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
@@ -14,6 +14,7 @@ pub mod import;
 pub mod line_control;
 pub mod removal;
 pub mod sessions;
+pub mod tokens;
 pub mod workspace;
 
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,11 @@ pub enum Method {
     Removal(removal::RemovalMethod),
     History(history::HistoryMethod),
     Sessions(sessions::SessionsMethod),
+    Tokens(tokens::TokensMethod),
 }
 
 impl Method {
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 65] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -109,6 +111,11 @@ impl Method {
         Self::Sessions(sessions::SessionsMethod::BrowseActions),
         Self::Sessions(sessions::SessionsMethod::Browse),
         Self::Sessions(sessions::SessionsMethod::AnswerTrust),
+        Self::Tokens(tokens::TokensMethod::List),
+        Self::Tokens(tokens::TokensMethod::Add),
+        Self::Tokens(tokens::TokensMethod::Revoke),
+        Self::Tokens(tokens::TokensMethod::Rotate),
+        Self::Tokens(tokens::TokensMethod::IssueCode),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -132,6 +139,7 @@ impl Method {
             Method::Removal(method) => method.as_str(),
             Method::History(method) => method.as_str(),
             Method::Sessions(method) => method.as_str(),
+            Method::Tokens(method) => method.as_str(),
         }
     }
 

@@ -62,7 +62,7 @@ function cubeRoot(prime: number): number {
   return Number(root & 0xffffffffn);
 }
 
-function sha256(message: Uint8Array): Uint8Array {
+export function sha256(message: Uint8Array): Uint8Array {
   const blocks = Math.ceil((message.length + 9) / BLOCK_BYTES);
   const padded = new DataView(new ArrayBuffer(blocks * BLOCK_BYTES));
   new Uint8Array(padded.buffer).set(message);

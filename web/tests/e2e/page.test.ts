@@ -88,6 +88,22 @@ describe('getting in', () => {
     await expect(written).rejects.toThrow(/TrustedHTML/);
   });
 
+  it('with a code of `grove open` works once, and gives the page a token that can be revoked', async () => {
+    const link = host.grove('open', '--print');
+    expect(link).toMatch(/#code=gc[0-9a-f]{80}$/);
+    const { page } = await open(link);
+    await page.getByText('There are no sessions yet.').waitFor();
+    expect(new URL(page.url()).hash).toBe('');
+    await page.reload();
+    await page.getByText('There are no sessions yet.').waitFor();
+    const { page: late } = await open(link);
+    await late.getByText('good once, for a minute').waitFor();
+    const name = /browser-[0-9a-f]+/.exec(host.grove('token', 'ls'))?.[0] ?? '';
+    host.grove('token', 'revoke', name);
+    await page.reload();
+    await page.getByRole('alert').getByText('revoked').waitFor();
+  });
+
   it('stores and sends no token, and a reload needs none', async () => {
     const { page } = await openWindow(browser);
     const sent: string[] = [];

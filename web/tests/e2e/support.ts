@@ -1,6 +1,6 @@
 /** A real host and a real browser, both started by the test that needs them. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type RequestOptions } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -27,8 +27,10 @@ export interface Host {
   token: string;
   /** The address for Copilot SDKs, if the host has one. */
   copilot: string | undefined;
-  /** The page's address with the token, as `grove open` opens it. */
+  /** The page's address with the token. */
   link: string;
+  /** Runs a command of the program, and returns what it prints. */
+  grove(...args: string[]): string;
   stop(): Promise<void>;
   /** As in a power cut. */
   kill(): Promise<void>;
@@ -61,6 +63,12 @@ export async function startHost(data: string, port = 0, more: string[] = []): Pr
     token,
     copilot,
     link: `${http}/#token=${encodeURIComponent(token)}`,
+    grove: (...command) =>
+      execFileSync(program, [...command, '--data-dir', data], {
+        encoding: 'utf8',
+        env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: config },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim(),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };

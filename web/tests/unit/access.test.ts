@@ -48,4 +48,14 @@ describe('proofs', () => {
       '06ba5ef355a953eb62008b438d74ac9c394c52abef11e467bc3520a770df4e10',
     ]);
   });
+
+  // The host keeps a digest of a named token: `page_access.rs` has the same values.
+  it('are made with the digest of a named token', async () => {
+    const token = `gt00112233445566aa${'0f'.repeat(32)}`;
+    const key = await derivePageKey(token, 'http://127.0.0.1:4747');
+    expect([key, await proofs.pairing(key, 'A'.repeat(43), token)]).toEqual([
+      '4c33c21aa47ca81a52dfd735cb3477c12b6e65a52206cd3224fc5d743275d6f6',
+      'd69d263d68c829796c4585429462c063669a9555897106c4bbd14ab90e6ed045',
+    ]);
+  });
 });

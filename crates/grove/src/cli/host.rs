@@ -135,6 +135,9 @@ pub(crate) struct OpenArgs {
     /// Print the address, even if there is a browser
     #[arg(long)]
     pub(crate) print: bool,
+    /// Print a QR code that pairs a phone with the host, through its TLS listener for other machines
+    #[arg(long, conflicts_with = "print")]
+    pub(crate) qr: bool,
 }
 
 #[derive(Debug, Args)]

@@ -36,12 +36,13 @@ pub(crate) mod show;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod token;
 pub(crate) mod tree;
 pub(crate) mod wait;
 pub(crate) mod workspace;
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::data_folder::DataFolderInUse;
@@ -150,13 +151,9 @@ pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
     }
 }
 
-/// Prints the address of the page. The token is only shown on a terminal, never written to a file or a pipe.
+/// Prints the address of the page, without anything that gives access.
 pub(crate) fn print_page_url(endpoint: &HostEndpoint) -> io::Result<()> {
-    if io::stdout().is_terminal() {
-        print_line(format!("page: {}", endpoint.page()))
-    } else {
-        print_line(format!("page: {}/ (`grove open` opens it)", endpoint.http))
-    }
+    print_line(format!("page: {}/ (`grove open` opens it)", endpoint.http))
 }
 
 /// A runtime for a short request.

@@ -1,25 +1,84 @@
 //! `grove open`
 
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, anyhow};
+use grove_wire::x_grove::Method;
+use grove_wire::x_grove::tokens::{IssueCodeResult, TokensMethod};
+use qrcode::render::unicode;
+use qrcode::{EcLevel, QrCode};
+use serde_json::json;
+
 use super::{Failure, command_runtime, print_line};
 use crate::background::find_or_start_host;
-use crate::cli::{Common, OpenArgs, ServeArgs};
+use crate::chat_client::tree::AnyClient;
+use crate::cli::{Common, ConnectArgs, OpenArgs, Protocol, ServeArgs};
+use crate::connect::HostConnector;
+use crate::endpoint::HostEndpoint;
 use crate::settings::Settings;
+
+/// The error if no phone can reach the host, with the next step.
+const NO_PHONE_ADDRESS: &str = "no phone can reach this host: it listens on no other address with TLS. Stop it (`grove stop`) and \
+     start it with `grove serve --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem`";
 
 /// How long an opener may take to fail. One that still runs then has become the browser.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let endpoint = command_runtime()?.block_on(find_or_start_host(&settings))?.endpoint;
-    if !args.print && open(&endpoint.page()) {
+    let runtime = command_runtime()?;
+    let endpoint = runtime.block_on(find_or_start_host(&settings))?.endpoint;
+    if args.qr {
+        let Some(base) = phone_address(&endpoint) else { return Err(anyhow!(NO_PHONE_ADDRESS).into()) };
+        let IssueCodeResult { secret: code, .. } = runtime.block_on(issue_code(common))?;
+        return print_qr(&format!("{base}/#code={code}"));
+    }
+    let IssueCodeResult { secret: code, .. } = runtime.block_on(issue_code(common))?;
+    let page = endpoint.page_with_code(&code);
+    if !args.print && open(&page) {
         print_line(format!("opened {} in the browser", endpoint.http))?;
     } else {
         // The user asked for the address, so it is printed even if stdout is not a terminal.
-        print_line(endpoint.page())?;
+        print_line(page)?;
+        anstream::eprintln!("this address is good once, for a minute");
     }
+    Ok(())
+}
+
+/// Gets a one-time code of the host of this data folder.
+async fn issue_code(common: &Common) -> Result<IssueCodeResult, Failure> {
+    let local = ConnectArgs { host: Some("local".to_owned()), no_start: true, protocol: Protocol::Ahp };
+    let client = AnyClient::connect(&HostConnector::new(common, &local)?, local.protocol).await?;
+    client.ask(Method::Tokens(TokensMethod::IssueCode), &json!({})).await
+}
+
+/// The address of the page for a phone: other machines reach it, with TLS.
+fn phone_address(endpoint: &HostEndpoint) -> Option<String> {
+    let remote = endpoint.remote.as_ref().filter(|remote| remote.certificate.is_some())?;
+    let address: SocketAddr = remote.http.strip_prefix("https://")?.parse().ok()?;
+    match address.ip() {
+        ip if ip.is_loopback() => None,
+        // The listener has every address of this machine; a phone needs its name.
+        ip if ip.is_unspecified() => {
+            let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            Some(format!("https://{name}:{}", address.port()))
+        }
+        _ => Some(remote.http.clone()),
+    }
+}
+
+/// Prints an address as a QR code, two rows of modules in a line of text.
+fn print_qr(address: &str) -> Result<(), Failure> {
+    let code =
+        QrCode::with_error_correction_level(address, EcLevel::L).context("the address is too long for a QR code")?;
+    let picture = code.render::<unicode::Dense1x2>().quiet_zone(true).build();
+    for line in picture.lines() {
+        print_line(line)?;
+    }
+    print_line(address)?;
+    anstream::eprintln!("scan it with the phone within a minute; `grove token ls` lists the phone afterwards");
     Ok(())
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_core::{AgentId, ChatId, SessionId, State, StoreName};
+use grove_core::{AgentId, ChatId, ScopeSet, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::TempFilePolicy;
-use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits, Token};
+use grove_host::tokens::{HostToken, TokenRegistry};
+use grove_host::{Compaction, Config, Env, Folders, Host, HostStopped, Limits};
 use grove_metrics::Metrics;
-use grove_server::copilot::{EndpointConfig, QuickAckListener};
+use grove_server::copilot::{EndpointConfig, EndpointSecret, QuickAckListener};
 use grove_server::{FrameLog, HostServer, InProcessHost};
 use grove_session_hub::{HistorySource, SessionHub, SessionSources};
 use grove_storage::{ClientStorageRegister, FileJournal, recover};
@@ -39,6 +40,7 @@ use crate::page::page;
 use crate::settings::{SettingSource, Settings};
 use crate::stores;
 use crate::telemetry::{self, SpanExporter};
+use crate::tokens_file::TokensFile;
 use crate::trust::TrustedFolders;
 
 /// The variable that keeps temporary files if it is `true`.
@@ -79,16 +81,17 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let listeners = HostListeners::begin(settings, &folder).await?;
     let found = listeners.find()?;
     let address = found.local;
-    let StartedHost { host, backends, frame_log, token } = start(settings, args, &folder).await?;
+    let StartedHost { host, backends, frame_log, tokens } = start(settings, args, &folder).await?;
     let storage_lost = tokio::spawn(watch_storage(host.clone(), folder.deletion_check()));
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
     let serving = server(&host, frame_log.as_ref());
     set_session_sources(&host, frame_log.as_ref(), &folder, settings);
-    listeners.serve(&serving, &token)?;
+    let token = tokens.host_token();
+    listeners.serve(&serving, token, settings)?;
     let copilot = match settings.copilot_listen.value {
-        Some(address) => Some(serve_sdks(&serving, address, token.reveal()).await?),
+        Some(address) => Some(serve_sdks(&serving, address, token.clone()).await?),
         None => None,
     };
 
@@ -97,14 +100,14 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let endpoint = HostEndpoint {
         ws: format!("ws://{address}/ws"),
         http: format!("http://{address}"),
-        token: token.reveal().to_owned(),
+        token: token.current().reveal().to_owned(),
         pid: std::process::id(),
         copilot: copilot.map(|address| address.to_string()),
         unix: found.socket,
         remote: found.remote,
     };
     folder.announce(&endpoint)?;
-    greet(&endpoint, settings, args)?;
+    greet(&endpoint, &tokens, settings, args)?;
 
     let idle_exit = idle_exit(settings, args);
     let idle = async {
@@ -151,7 +154,7 @@ struct StartedHost {
     host: Host,
     backends: Arc<Backends>,
     frame_log: Option<FrameLog>,
-    token: Token,
+    tokens: TokenRegistry,
 }
 
 /// Recovers the state from the data folder, and starts the host with its agents.
@@ -179,7 +182,10 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
     host.set_storage_check(folder.check());
-    Ok(StartedHost { host, backends, frame_log, token })
+    let storage = Box::new(TokensFile::of(folder.path()));
+    let tokens = TokenRegistry::open(host.env().clone(), token.into(), storage).context("cannot read the tokens")?;
+    host.set_tokens(tokens.clone());
+    Ok(StartedHost { host, backends, frame_log, tokens })
 }
 
 /// A server with the page, which records its frames if that is wanted.
@@ -328,12 +334,12 @@ fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option
 }
 
 /// Serves Copilot SDKs on an address, and returns the address in use.
-async fn serve_sdks(serving: &HostServer, address: SocketAddr, secret: &str) -> anyhow::Result<SocketAddr> {
+async fn serve_sdks(serving: &HostServer, address: SocketAddr, token: HostToken) -> anyhow::Result<SocketAddr> {
     let listener =
         QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let config =
-        EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };
+    let secret = Some(EndpointSecret::HostToken(token));
+    let config = EndpointConfig { store: StoreName::from("copilot"), secret, keeps_temp_files: false };
     serving.serve_sdks(config, Box::new(listener));
     Ok(address)
 }
@@ -345,20 +351,27 @@ fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
     running.map(|(session, chat)| (session.id.clone(), chat.id.clone())).collect()
 }
 
-/// Prints the addresses of the host. The token is only shown on a terminal, or on request.
-fn greet(endpoint: &HostEndpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
+/// Prints the addresses of the host. Nothing that gives access is printed except on a terminal, or on request.
+fn greet(
+    endpoint: &HostEndpoint,
+    tokens: &TokenRegistry,
+    settings: &Settings,
+    args: &ServeArgs,
+) -> Result<(), Failure> {
     if args.json {
         let mut output = serde_json::to_value(endpoint)?;
         output["page"] = endpoint.page().into();
         return Ok(print_line(output)?);
     }
     print_line(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
-    print_page_url(endpoint)?;
     if std::io::stdout().is_terminal() {
-        print_line(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
+        let code = tokens.issue_code(ScopeSet::ALL).context("cannot issue a code for the page")?;
+        print_line(format!("page: {}", endpoint.page_with_code(code.reveal())))?;
+        print_line("      (this address is good once, for a minute; `grove open` gives another one)")?;
     } else {
-        print_line(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
+        print_page_url(endpoint)?;
     }
+    print_line(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
     if let Some(remote) = &endpoint.remote {
         let certificate = remote.certificate.as_deref().map(|shown| format!(" with the certificate {shown}"));
         print_line(format!("other machines: {}{}", remote.ws, certificate.as_deref().unwrap_or(", without TLS")))?;

@@ -397,6 +397,11 @@ fn life_of_a_host() -> BTreeSet<String> {
     goldens.of("start", &[]);
     goldens.run("start-again", "start", &[]);
     goldens.of("status", &[]);
+    goldens.of("token add", &["phone", "--can", "read,approve", "--expires", "30d"]);
+    goldens.of("token ls", &[]);
+    goldens.of("token rotate", &["phone"]);
+    goldens.of("token revoke", &["phone"]);
+    goldens.run("error-no-token", "token revoke", &["phone"]);
     goldens.place.write("home/.config/grove/grove.toml", "");
     goldens.covered.insert("agents add".to_owned());
     let added = goldens.place.run(&["agents", "add", "mine", "--json", "--", "mine-agent", "--acp"]);

@@ -70,21 +70,20 @@ fn on_a_terminal(place: &TestHome, args: &[&str], until: &str) -> String {
 }
 
 #[test]
-fn a_person_at_a_terminal_is_shown_the_page_with_its_token() {
+fn a_person_at_a_terminal_is_shown_the_page_with_a_code_and_never_the_token() {
     let place = TestHome::new();
     let said = on_a_terminal(&place, &["serve"], "Ctrl-C");
     let token = std::fs::read_to_string(place.data().join("token")).unwrap();
-    assert!(said.contains(&format!("/#token={token}")), "{said}");
-    assert!(said.contains(&format!("/ws?tkn={token}")), "{said}");
+    assert!(said.contains("/#code=gc") && said.contains("good once"), "{said}");
+    assert!(!said.contains(&token), "{said}");
 
     let host = place.serve(&[]);
-    let page = format!("http://{}/#token={token}", host.address);
+    let page = format!("http://{}/", host.address);
     for args in [&["status"][..], &["start"]] {
-        let said = on_a_terminal(&place, args, &page);
-        assert!(said.contains(&page), "{said}");
+        let said = on_a_terminal(&place, args, "grove open");
+        assert!(said.contains(&page) && !said.contains(&token), "{said}");
         let ran = place.run(args);
-        assert!(ran.stdout.contains(&format!("http://{}/", host.address)), "{}", ran.stdout);
-        assert!(!ran.stdout.contains(&token), "what is no terminal may be a log");
+        assert!(ran.stdout.contains(&page) && !ran.stdout.contains(&token), "{}", ran.stdout);
     }
 }
 
@@ -112,7 +111,6 @@ fn fake_program(place: &TestHome, name: &str, script: &str) -> String {
 fn open_opens_the_page_in_the_browser_and_prints_it_where_there_is_none() {
     let host = Host::start();
     let place = &host.place;
-    let page = format!("http://{}/#token={}\n", host.address, host.token);
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let open = |script: &str, args: &[&str], display: &str| {
         std::fs::remove_file(place.path("opened")).ok();
@@ -120,26 +118,41 @@ fn open_opens_the_page_in_the_browser_and_prints_it_where_there_is_none() {
         let mut command = place.grove(&["open"]);
         command.args(args).arg("--data-dir").arg(place.data()).env("PATH", path).env("DISPLAY", display);
         let ran = CommandResult::from(command.output().unwrap());
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!format!("{ran:?}").contains(&host.token), "{ran:?}");
         (ran.stdout, std::fs::read_to_string(place.path("opened")).unwrap_or_default())
+    };
+    let is_page = |text: &str| {
+        let code = text.trim_end().strip_prefix(&format!("http://{}/#code=gc", host.address));
+        code.is_some_and(|code| code.len() == 80 && code.bytes().all(|letter| letter.is_ascii_hexdigit()))
     };
     let works = format!("echo \"$@\" > {}", place.path("opened").display());
     let (said, opened) = open(&works, &[], ":0");
-    assert_eq!(opened, page);
-    assert!(said.contains(&host.address) && !said.contains(&host.token), "{said}");
-    assert_eq!(open(&works, &["--print"], ":0"), (page.clone(), String::new()));
-    assert_eq!(open("exit 3", &[], ":0").0, page);
+    assert!(is_page(&opened), "{opened}");
+    assert!(said.contains(&host.address) && !said.contains("#code="), "{said}");
+    let (printed, opened) = open(&works, &["--print"], ":0");
+    assert!(is_page(&printed) && opened.is_empty(), "{printed}");
+    assert!(is_page(&open("exit 3", &[], ":0").0));
     if !cfg!(target_os = "macos") {
-        assert_eq!(open(&works, &[], ""), (page, String::new()), "no screen, no browser");
+        let (printed, opened) = open(&works, &[], "");
+        assert!(is_page(&printed) && opened.is_empty(), "no screen, no browser");
     }
+}
+
+#[test]
+fn a_qr_code_needs_a_listener_that_a_phone_reaches_and_says_how_to_start_one() {
+    let host = Host::start();
+    let ran = host.place.run(&["open", "--qr"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("grove serve --listen") && ran.stderr.contains("--tls-cert"), "{}", ran.stderr);
 }
 
 #[test]
 fn open_starts_a_host_where_there_is_none() {
     let background = Background(TestHome::new());
     let ran = background.0.run(&["open", "--print"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
     let status = background.0.run(&["status", "--json"]);
     let status: Value = serde_json::from_str(&status.stdout).unwrap();
-    assert_eq!(ran.stdout.trim_end(), status["page"].as_str().unwrap());
+    assert!(ran.stdout.starts_with(&format!("{}/#code=gc", status["http"].as_str().unwrap())), "{ran:?}");
 }

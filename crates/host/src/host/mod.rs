@@ -42,6 +42,7 @@ use crate::leases::Leases;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
+use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
 use crate::usage::{ConnectionUsage, UsageTable};
 
@@ -104,6 +105,8 @@ pub(crate) struct HostInner {
     history: OnceLock<Arc<dyn History>>,
     /// The sessions of all sources, if the host has a session hub.
     session_hub: OnceLock<Arc<dyn SessionHubService>>,
+    /// The named tokens, if the host has any beside its own.
+    tokens: OnceLock<TokenRegistry>,
     /// The trusted folders, if the host manages them.
     trust: OnceLock<Arc<dyn FolderTrust>>,
     /// Damage that was found at the start.
@@ -167,6 +170,7 @@ impl Host {
             watcher: Mutex::default(),
             history: OnceLock::new(),
             session_hub: OnceLock::new(),
+            tokens: OnceLock::new(),
             trust: OnceLock::new(),
             damage,
             storage,

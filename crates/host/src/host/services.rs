@@ -8,6 +8,7 @@ use super::Host;
 use crate::history::History;
 use crate::hooks::Hook;
 use crate::session_hub::SessionHubService;
+use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
 
 impl Host {
@@ -38,6 +39,18 @@ impl Host {
     /// The hub that lists the sessions of all sources, if the host has one.
     pub fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
         self.0.session_hub.get()
+    }
+
+    /// Sets the registry of named tokens. Only the first call has an effect.
+    pub fn set_tokens(&self, tokens: TokenRegistry) {
+        if self.0.tokens.set(tokens).is_err() {
+            tracing::warn!("a host has one registry of tokens: the second one is not used");
+        }
+    }
+
+    /// The registry of named tokens, if the host has one.
+    pub fn tokens(&self) -> Option<&TokenRegistry> {
+        self.0.tokens.get()
     }
 
     /// Lets clients read and change which folders are trusted.

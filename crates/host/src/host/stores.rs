@@ -1,14 +1,16 @@
 //! The stores of sessions, and the files in them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_storage::content;
 use grove_storage::{StoreError, Stores};
-use grove_work::{Policy, local_path};
+use grove_work::{FileAccess, FileError, Policy, local_path};
 
 use super::Host;
+use crate::config::{FolderReach, Folders};
 use crate::sequencer::{HostStopped, PublishedState};
 
 impl Host {
@@ -74,9 +76,46 @@ impl Host {
     }
 
     /// The visible part of the file system: the configured roots, and the working directories of sessions.
-    pub async fn policy(&self) -> Result<Policy, HostStopped> {
+    ///
+    /// Without the right to leave the roots, only those working directories count that are inside them.
+    pub async fn policy(&self, reach: FolderReach) -> Result<Policy, HostStopped> {
+        let mut folders = self.working_directories();
+        if reach == FolderReach::Roots {
+            folders.sort_unstable();
+            folders.dedup();
+            let roots = self.roots_policy();
+            let mut inside = Vec::new();
+            for folder in folders {
+                if roots.allowed(&folder, FileAccess::See).await.is_ok() {
+                    inside.push(folder);
+                }
+            }
+            folders = inside;
+        }
+        Ok(Policy::new(self.0.config.folders.roots.clone(), folders))
+    }
+
+    /// Says whether a folder that a client names is inside the configured roots, links followed.
+    ///
+    /// A missing folder is if the nearest one above it is. One that is not on this machine is not.
+    pub async fn is_inside_roots(&self, folder: String) -> bool {
+        let Ok(path) = local_path(&self.0.config.folders.expand(folder)) else { return false };
+        match self.roots_policy().allowed(&path, FileAccess::See).await {
+            Ok(_) | Err(FileError::NotFound { .. }) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// The folders in which sessions may work without the right to leave them: those that may be listed or read, and the
+    /// one that is offered first.
+    fn roots_policy(&self) -> Policy {
+        let Folders { default_directory, roots, .. } = &self.0.config.folders;
+        Policy::new(roots.clone(), default_directory.iter().cloned().collect())
+    }
+
+    fn working_directories(&self) -> Vec<PathBuf> {
         let stores = &self.0.env.stores;
-        let working_directories = self.0.sequencer.read(|published| {
+        self.0.sequencer.read(|published| {
             let evicted = published.evicted.values().map(|evicted| &evicted.session);
             let sessions = published.state.sessions.values().chain(evicted);
             // A storage client's folder need not be one of this machine.
@@ -85,8 +124,7 @@ impl Host {
             let folders = sessions
                 .flat_map(|session| session.working_directories.iter().filter(move |folder| is_told(session, folder)));
             folders.filter_map(|folder| local_path(folder).ok()).collect()
-        });
-        Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories))
+        })
     }
 }
 

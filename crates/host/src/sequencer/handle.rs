@@ -87,6 +87,7 @@ impl SequencerHandle {
         let clients = self.shared.clients();
         clients.get(client).map(|client| ClientRecord {
             dialect: client.dialect,
+            token: client.token,
             connected: client.connection.is_some(),
             touched: client.touched,
         })

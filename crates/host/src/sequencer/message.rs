@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
 use crate::subscriber::{Dialect, DisconnectReason, Encode, Queue};
+use crate::tokens::TokenPublicId;
 use crate::usage::LimitReached;
 
 /// Events that happened together.
@@ -114,6 +115,8 @@ pub struct Attach {
     pub connection: ConnectionId,
     pub queue: Arc<Queue>,
     pub client: ClientId,
+    /// The named token that the client's id belongs to; none for the owner of the host.
+    pub token: Option<TokenPublicId>,
     pub how: AttachMode,
     pub subscriptions: Vec<SubscriptionTarget>,
     /// The client's spelling of sessions, if it differs from the published one.
@@ -303,6 +306,8 @@ impl Spellings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
     pub dialect: Dialect,
+    /// The named token that its id belongs to; none for the owner of the host.
+    pub token: Option<TokenPublicId>,
     pub connected: bool,
     /// The time of its last connect or disconnect, in the sequencer's own count.
     pub touched: u64,

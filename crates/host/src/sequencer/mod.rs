@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use grove_core::*;
 use grove_metrics::Metrics;
-use grove_storage::{AppendOutcome, Journal, JournalStart, RecoveredState, SyncMode};
+use grove_storage::{AppendOutcome, ClientProfile, Journal, JournalStart, RecoveredState, SyncMode};
 use tokio::sync::mpsc;
 
 pub use event::{SequencedEvent, ahp_echo, v1_origin};
@@ -47,6 +47,7 @@ pub(crate) use storage::StorageHealth;
 use crate::config::Config;
 use crate::env::{Clock, Env};
 use crate::subscriber::{Dialect, Outgoing, Queue};
+use crate::tokens::TokenPublicId;
 use crate::usage::UsageSlot;
 use state::{RememberedClient, SharedState};
 
@@ -139,8 +140,10 @@ impl Sequencer {
         let replay = ReplayWindow::recovered(replay, &config.limits);
         let clients: Vec<_> = clients.into_iter().collect();
         let start = JournalStart { used: seq, last_published, now: clock.now(), clients: clients.clone() };
-        let known = |(id, journal_version)| {
-            Some((id, RememberedClient { dialect: Dialect::of(&journal_version)?, connection: None, touched: 0 }))
+        let known = |(id, profile): (ClientId, ClientProfile)| {
+            let token = profile.token.as_deref().and_then(TokenPublicId::parse);
+            let dialect = Dialect::of(&profile.version)?;
+            Some((id, RememberedClient { dialect, token, connection: None, touched: 0 }))
         };
         let clients = clients.into_iter().filter_map(known).collect();
         let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients));

@@ -10,6 +10,7 @@ use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
 use crate::subscriber::Dialect;
+use crate::tokens::TokenPublicId;
 
 /// The published state and the known clients, for readers outside the sequencer.
 ///
@@ -25,6 +26,8 @@ pub(super) struct SharedState {
 #[derive(Debug)]
 pub(super) struct RememberedClient {
     pub(super) dialect: Dialect,
+    /// The named token that its id belongs to; none for the owner of the host.
+    pub(super) token: Option<TokenPublicId>,
     pub(super) connection: Option<ConnectionId>,
     /// The time of its last connect or disconnect, in the sequencer's own count.
     pub(super) touched: u64,

@@ -54,7 +54,8 @@ impl Sequencer {
         self.metrics.connections.of(dialect.label()).increment();
         self.metrics.connections_opened.of(dialect.label()).increment();
         self.touches += 1;
-        let client = RememberedClient { dialect, connection: Some(attach.connection), touched: self.touches };
+        let (connection, touched) = (Some(attach.connection), self.touches);
+        let client = RememberedClient { dialect, token: attach.token, connection, touched };
         shared.clients_mut().insert(attach.client, client);
         shared.set_connections(self.connections.len());
         self.forget_clients();

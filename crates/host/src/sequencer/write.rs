@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use grove_core::SessionId;
 use grove_metrics::{Metrics, SlowLabel, SyncLabel};
-use grove_storage::{AppendOutcome, EventGroup, JournalEntry, KnownClient, SyncMode};
+use grove_storage::{AppendOutcome, ClientProfile, EventGroup, JournalEntry, KnownClient, SyncMode};
 
 use super::{AttachMode, JournalScope, JournalWriteError, Publication, Sequencer, ToSequencer, WriteFailurePolicy};
 use crate::config::Durability;
@@ -41,7 +41,9 @@ impl<'a> Plan<'a> {
                 ToSequencer::Publish(publication) => plan.add(EntrySource::Message(index), publication),
                 ToSequencer::Attach(attach) => {
                     if let AttachMode::New(dialect) = attach.how {
-                        let client = KnownClient { id: &attach.client, version: dialect.journal_version() };
+                        let token = attach.token.map(|token| token.to_string());
+                        let profile = ClientProfile { version: dialect.journal_version(), token };
+                        let client = KnownClient { id: &attach.client, profile };
                         plan.entries.push(JournalEntry::Client(client));
                         plan.sources.push(EntrySource::Message(index));
                     }

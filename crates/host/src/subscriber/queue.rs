@@ -197,6 +197,8 @@ pub enum DisconnectReason {
     Silent,
     /// No protocol version is supported by both sides.
     Unspoken,
+    /// The token of the connection was revoked or rotated, or has expired.
+    TokenEnded,
     /// The leaf moved or the working directory changed, which the client's version cannot say.
     Moved,
 }
@@ -213,6 +215,7 @@ impl DisconnectReason {
             DisconnectReason::TooBig => CloseLabel::TooBig,
             DisconnectReason::Silent => CloseLabel::Silent,
             DisconnectReason::Unspoken => CloseLabel::NoVersion,
+            DisconnectReason::TokenEnded => CloseLabel::TokenEnded,
             DisconnectReason::Moved => CloseLabel::Moved,
         }
     }
@@ -232,6 +235,9 @@ impl DisconnectReason {
             DisconnectReason::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
             DisconnectReason::Silent => Some((close_code::TOO_FAR_BEHIND, "no sign of life: reconnect")),
             DisconnectReason::Unspoken => Some((close_code::NO_COMMON_VERSION, "no version in common")),
+            DisconnectReason::TokenEnded => {
+                Some((close_code::TOKEN_ENDED, "the token was revoked, replaced or has expired: use another one"))
+            }
             DisconnectReason::Moved => {
                 Some((close_code::RESYNCHRONIZE, "version 1 cannot say what has changed: reconnect"))
             }

@@ -75,14 +75,24 @@ pub(crate) async fn serve(
     if let Some(first) = first {
         queue.push(Outgoing::Frame(first.into()));
     }
-    let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone(), principal));
+    let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone(), principal.clone()));
     let inbox = Inbox::default();
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
     let mut connection = Box::pin(Connection::open(&host, tap, stream, read, queue.clone())).await;
     {
         // Both in one task: a slow request does not hold up streamed events.
         let mut handling = pin!(handle_all(&host, &inbox, &queue, &mut peer));
-        let reason = connection.run(&inbox, handling.as_mut()).await;
+        let mut token_ended = Box::pin(principal.ended(host.env().clock.as_ref()));
+        let reason = tokio::select! {
+            biased;
+            reason = connection.run(&inbox, handling.as_mut()) => reason,
+            never = async {
+                token_ended.as_mut().await;
+                // The connection ends by itself then, between two frames.
+                queue.close(DisconnectReason::TokenEnded);
+                std::future::pending::<Infallible>().await
+            } => match never {},
+        };
         queue.close(reason);
         host.env().metrics.connections_closed.of(reason.label()).increment();
         // The rest is handled as far as it does not wait.

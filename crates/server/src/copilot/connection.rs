@@ -88,7 +88,8 @@ impl CopilotEndpoint {
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits, principal.usage(self.host())));
         let calls = Arc::new(CallTable::new(CALLS));
-        let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), principal, client_admission);
+        let peer =
+            CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), principal.clone(), client_admission);
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
         self.host().add_unattached(id, queue.clone());
@@ -118,6 +119,7 @@ impl CopilotEndpoint {
         tokio::select! {
             _ = talking => {}
             () = must_go => queue.close(DisconnectReason::Gone),
+            () = principal.ended(clock.as_ref()) => queue.close(DisconnectReason::TokenEnded),
             () = too_late => {
                 tracing::debug!("an SDK client did not authenticate in time");
                 queue.close(DisconnectReason::Gone);

@@ -9,6 +9,7 @@ use grove_core::{SessionId, StoreName};
 use grove_host::Host;
 use grove_host::sequencer::ConnectionId;
 use grove_host::subscriber::Queue;
+use grove_host::tokens::HostToken;
 use subtle::ConstantTimeEq;
 
 use super::feed::Feeds;
@@ -22,9 +23,24 @@ pub struct EndpointConfig {
     /// The secret that a client must send in `connect`.
     ///
     /// Without one, the endpoint accepts pipes alone (`grove copilot --stdio`): reaching an address is not enough.
-    pub secret: Option<String>,
+    pub secret: Option<EndpointSecret>,
     /// Says whether the temporary files of its sessions are kept.
     pub keeps_temp_files: bool,
+}
+
+/// The secret that opens an endpoint.
+#[derive(Clone)]
+pub enum EndpointSecret {
+    /// One of the endpoint's own.
+    Text(String),
+    /// The host's own token, as it is at the moment.
+    HostToken(HostToken),
+}
+
+impl fmt::Debug for EndpointSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EndpointSecret(…)")
+    }
 }
 
 impl fmt::Debug for EndpointConfig {
@@ -87,6 +103,14 @@ impl CopilotEndpoint {
         self.0.config.keeps_temp_files
     }
 
+    /// The host's own token, if that opens the endpoint.
+    pub(crate) fn host_token(&self) -> Option<&HostToken> {
+        match &self.0.config.secret {
+            Some(EndpointSecret::HostToken(token)) => Some(token),
+            Some(EndpointSecret::Text(_)) | None => None,
+        }
+    }
+
     /// Compares a secret with the endpoint's, in constant time.
     pub(super) fn opens(&self, guess: Option<&str>) -> bool {
         if !Check::CopilotSecret.is_enforced() {
@@ -94,7 +118,10 @@ impl CopilotEndpoint {
         }
         match &self.0.config.secret {
             None => false,
-            Some(secret) => !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into(),
+            Some(EndpointSecret::Text(secret)) => {
+                !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into()
+            }
+            Some(EndpointSecret::HostToken(token)) => token.check(guess.unwrap_or_default()).is_some(),
         }
     }
 

@@ -23,6 +23,6 @@ mod turns;
 pub(crate) mod workspace;
 
 pub(crate) use endpoint::CopilotEndpoint;
-pub use endpoint::EndpointConfig;
+pub use endpoint::{EndpointConfig, EndpointSecret};
 pub(crate) use feed::Feeds;
 pub use quick_ack::{QuickAckListener, QuickAckStream};

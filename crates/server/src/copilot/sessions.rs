@@ -10,11 +10,11 @@ use grove_host::sequencer::{ListenScope, PublishedState};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
 use grove_storage::settings::THINKING_SETTINGS;
-use grove_wire::copilot::decode;
 use grove_wire::copilot::events::SessionResume;
 use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
+use grove_wire::copilot::{decode, error};
 use grove_wire::jsonrpc;
 use grove_work::GitRepository;
 
@@ -41,12 +41,12 @@ impl CopilotPeer {
         self.check_room(&SessionId::from(id.as_str()))?;
         self.note_temp_files(&id);
         let (agent, model) = self.agent_for(params.model.as_deref())?;
-        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let folders = self.named_folders(Method::SessionCreate, &params).await?;
         let wanted = CreateSession {
             uri: SessionUri::from(format!("{agent}:/{id}")),
             agent: Some(agent),
             model,
-            working_directories: folders.map(|folder| folder_uri(folder)).collect(),
+            working_directories: folders,
             config: None,
             store: self.storage()?,
         };
@@ -58,8 +58,7 @@ impl CopilotPeer {
         refuse_hooks(&params)?;
         let id = params.session_id.clone().unwrap_or_default();
         self.note_temp_files(&id);
-        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
-        let folders = folders.map(|folder| folder_uri(folder)).collect();
+        let folders = self.named_folders(Method::SessionResume, &params).await?;
         self.fetch(&SessionId::from(id.as_str()), folders).await?;
         if self.find(&id).await.is_err() {
             return Err(CopilotError::Failed(format!("Failed to load session events: Session not found: {id}")));
@@ -75,6 +74,15 @@ impl CopilotPeer {
             self.change_model(&session, &model).await.ok();
         }
         Ok(opened)
+    }
+
+    /// The folders that a request names, if the client may work there.
+    async fn named_folders(&self, method: Method, params: &OpenParams) -> Result<Vec<String>, CopilotError> {
+        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let folders: Vec<String> = folders.map(|folder| folder_uri(folder)).collect();
+        let checked = self.principal().check_folders(self.host(), folders.clone(), method.as_str()).await;
+        checked.map_err(|missing| CopilotError::Error(error::not_permitted(method.as_str(), missing)))?;
+        Ok(folders)
     }
 
     /// Tells all clients that have a session open that another one has opened it.

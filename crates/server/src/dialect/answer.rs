@@ -1,7 +1,9 @@
 //! Common parts of requests and answers in all dialects.
 
+use grove_checks::Check;
 use grove_core::{ClientId, RefusalKind};
 use grove_host::sequencer::HostStopped;
+use grove_host::tokens::TokenPublicId;
 use grove_host::{Host, LimitReached, Refusal, refusal_label};
 use grove_metrics::RefusalLabel;
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
@@ -10,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::principal::MissingScope;
+use crate::principal::{MissingScope, Principal};
 
 pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let params = params.ok_or_else(|| ErrorObject::invalid_params("params are missing"))?;
@@ -20,11 +22,27 @@ pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Res
 /// The longest id of a client, in bytes.
 pub const MAX_CLIENT_ID_BYTES: usize = 256;
 
-pub(super) fn client_id(id: String) -> Result<ClientId, ErrorObject> {
+/// The id of a client that connects. It belongs to the token that first used it, as long as that exists.
+pub(super) fn client_id(host: &Host, principal: &Principal, id: String) -> Result<ClientId, ErrorObject> {
     if id.is_empty() || id.len() > MAX_CLIENT_ID_BYTES {
         return Err(ErrorObject::invalid_params(format!("`clientId` must have 1 to {MAX_CLIENT_ID_BYTES} bytes")));
     }
-    Ok(id.into())
+    let client = ClientId::from(id);
+    let owner = host.sequencer().find_client(&client).map(|known| known.token);
+    let is_taken = owner.is_some_and(|owner| owner != principal.token_id() && exists(host, owner));
+    if Check::ClientId.is_enforced() && is_taken {
+        let message = "this `clientId` belongs to another token: choose another one";
+        return Err(ErrorObject::new(error_code(RefusalKind::NotPermitted), message));
+    }
+    Ok(client)
+}
+
+/// Says whether a named token exists. The owner of the host, who has none, always does.
+fn exists(host: &Host, token: Option<TokenPublicId>) -> bool {
+    match token {
+        Some(token) => host.tokens().is_some_and(|tokens| tokens.login(token).is_some()),
+        None => true,
+    }
 }
 
 pub(super) fn not_initialized() -> ErrorObject {

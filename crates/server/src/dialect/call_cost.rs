@@ -97,6 +97,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Handover(HandoverMethod::Leave)
         | Method::Import(ImportMethod::Put | ImportMethod::Abort)
         | Method::Removal(RemovalMethod::Disposed)
-        | Method::Sessions(_) => CallCost::Small,
+        | Method::Sessions(_)
+        | Method::Tokens(_) => CallCost::Small,
     }
 }

@@ -20,7 +20,7 @@ use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
 use super::{ahp, v1};
-use crate::principal::Principal;
+use crate::principal::{MissingScope, Principal};
 
 pub(crate) struct ConnectionPeer {
     host: Host,
@@ -64,7 +64,7 @@ impl ConnectionPeer {
             Ok(RpcMessage::Request(request)) => {
                 let id = request.id.clone();
                 let needed = self.needed_scopes(&request.method, request.params);
-                if let Err(missing) = self.principal.check(needed, &request.method) {
+                if let Err(missing) = self.check_scopes(needed, &request.method, request.params).await {
                     let error = not_permitted(&missing);
                     count_refusal(&self.host, &error);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
@@ -76,6 +76,10 @@ impl ConnectionPeer {
                 let request = match method {
                     Some(x_grove::Method::Import(method)) if self.has_begun() => {
                         return self.imports.handle(id, method, request.params, reply).await;
+                    }
+                    Some(x_grove::Method::Tokens(method)) if self.has_begun() => {
+                        let answer = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
+                        return reply(Encode::Text(answer));
                     }
                     Some(x_grove::Method::Removal(method)) if self.has_begun() => {
                         let answer = super::removal::answer(&self.host, &id, method, request.params).await;
@@ -137,6 +141,17 @@ impl ConnectionPeer {
                 reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error)));
             }
         }
+    }
+
+    /// Refuses a request that needs a scope that the client's token does not have.
+    async fn check_scopes(
+        &self,
+        needed: ScopeSet,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), MissingScope> {
+        self.principal.check(needed, method)?;
+        self.principal.check_folders(&self.host, further::named_folders(method, params), method).await
     }
 
     /// The scopes that a request needs. An unknown one needs none: the dialect refuses it.

@@ -47,6 +47,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Removal(_) => true,
         Method::History(_) => host.history().is_some(),
         Method::Sessions(_) => host.session_hub().is_some(),
+        Method::Tokens(_) => host.tokens().is_some(),
     })
 }
 
@@ -241,6 +242,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Tokens(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
 }

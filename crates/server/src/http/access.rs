@@ -6,12 +6,15 @@ use std::net::SocketAddr;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
-use grove_host::Token;
+use grove_core::Scope;
+use grove_host::tokens::{HostToken, TokenGrant, TokenLogin, TokenPublicId, TokenRegistry};
 use percent_encoding::percent_decode_str;
 
-use super::admission::Authentication;
+use super::admission::{Authentication, TokenId};
 use super::host_names::HostNames;
-use super::page_access::PageKey;
+use super::page_access::{PageKey, PageLogin};
+use crate::listener::PeerAddress;
+use crate::principal::Principal;
 
 /// The names of loopback.
 const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -23,11 +26,13 @@ pub struct AccessPolicy {
     names: AllowedHostNames,
     /// The scheme at the beginning of an origin.
     scheme: &'static str,
+    query_token: QueryToken,
 }
 
 #[derive(Clone, Debug)]
 enum AccessKey {
-    Token(Token),
+    /// The host's own token, or a named one.
+    Token(HostToken),
     /// Everybody who can connect has access.
     NotRequired,
 }
@@ -38,6 +43,46 @@ enum AllowedHostNames {
     These(Vec<String>),
     /// The names under which other machines know this host.
     Remote(HostNames),
+}
+
+/// Says whether a token may stand in an address (`?tkn=`), which proxies and other machines may log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QueryToken {
+    Accepted,
+    Refused,
+}
+
+/// The holder of a connection's rights, as the listener and the token say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TokenHolder {
+    /// The owner of the host, through the host's own socket.
+    Owner,
+    Token(TokenGrant),
+}
+
+impl TokenHolder {
+    /// The token whose share of the connections it uses.
+    pub(super) fn token_id(&self) -> TokenId {
+        match self {
+            TokenHolder::Token(TokenGrant { id: Some(id), .. }) => TokenId::Named(*id),
+            TokenHolder::Owner | TokenHolder::Token(_) => TokenId::Host,
+        }
+    }
+
+    pub(super) fn may_read(&self) -> bool {
+        match self {
+            TokenHolder::Owner => true,
+            TokenHolder::Token(token) => token.scopes.contains(Scope::Read),
+        }
+    }
+
+    /// The party behind a connection from an address.
+    pub(super) fn principal(self, address: PeerAddress) -> Principal {
+        match self {
+            TokenHolder::Owner => Principal::owner(address),
+            TokenHolder::Token(token) => Principal::of_token(token, address),
+        }
+    }
 }
 
 /// Says whether traffic to other machines can be read on the way.
@@ -73,12 +118,19 @@ pub(super) enum AccessError {
     Token,
     #[error("the token is missing or wrong: give it as `Authorization: Bearer`")]
     Bearer,
+    #[error(
+        "a token in the address is not accepted here, since others may log it: give it as `Authorization: Bearer`, or set \
+         `query-token = true` in grove.toml"
+    )]
+    QueryToken,
     #[error("the ticket is wrong, was used, or is older than 30 s: get a new one with `POST /ticket`")]
     Ticket,
     #[error(
         "the answer to the challenge is wrong, was used, or is older than 30 s: get a new challenge with `POST /proof`"
     )]
     ChallengeResponse,
+    #[error("the code is wrong, was used, or is older than a minute: get a new one with `grove open`")]
+    Code,
     #[error("no page is served on this listener")]
     NoPage,
     #[error(
@@ -101,9 +153,10 @@ impl IntoResponse for AccessError {
             | AccessError::ForeignOrigin
             | AccessError::Token
             | AccessError::Bearer
+            | AccessError::QueryToken
             | AccessError::NoPage
             | AccessError::LoopbackName => StatusCode::FORBIDDEN,
-            AccessError::Ticket | AccessError::ChallengeResponse => StatusCode::UNAUTHORIZED,
+            AccessError::Ticket | AccessError::ChallengeResponse | AccessError::Code => StatusCode::UNAUTHORIZED,
         };
         (status, format!("{self}\n")).into_response()
     }
@@ -111,25 +164,37 @@ impl IntoResponse for AccessError {
 
 impl AccessPolicy {
     /// Access to a host that listens on a loopback address, under the names of loopback.
-    pub fn loopback(token: Token, address: SocketAddr) -> Self {
+    pub fn loopback(token: impl Into<HostToken>, address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> = LOOPBACK_NAMES.iter().map(|name| format!("{name}:{port}")).collect();
         hosts.push(address.to_string());
         if port == 80 {
             hosts.extend(LOOPBACK_NAMES.map(str::to_owned));
         }
-        Self { key: AccessKey::Token(token), names: AllowedHostNames::These(hosts), scheme: "http://" }
+        Self {
+            key: AccessKey::Token(token.into()),
+            names: AllowedHostNames::These(hosts),
+            scheme: "http://",
+            query_token: QueryToken::Accepted,
+        }
     }
 
     /// Access for other machines, by the token, under these names.
     ///
-    /// The port that they use may be forwarded and is unknown, so an origin only has to be that of the `Host` header.
-    pub fn remote(token: Token, privacy: TransportSecurity, names: HostNames) -> Self {
+    /// The port that they use may be forwarded and is unknown, so an origin only has to be that of the `Host` header. A
+    /// token in the address is refused, unless [`with_query_token`](Self::with_query_token) permits it.
+    pub fn remote(token: impl Into<HostToken>, privacy: TransportSecurity, names: HostNames) -> Self {
         let scheme = match privacy {
             TransportSecurity::Tls => "https://",
             TransportSecurity::None => "http://",
         };
-        Self { key: AccessKey::Token(token), names: AllowedHostNames::Remote(names), scheme }
+        let key = AccessKey::Token(token.into());
+        Self { key, names: AllowedHostNames::Remote(names), scheme, query_token: QueryToken::Refused }
+    }
+
+    /// Accepts a token in the address, which proxies and other machines may log.
+    pub fn with_query_token(self) -> Self {
+        Self { query_token: QueryToken::Accepted, ..self }
     }
 
     /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)).
@@ -140,6 +205,7 @@ impl AccessPolicy {
             key: AccessKey::NotRequired,
             names: AllowedHostNames::These(vec!["localhost".to_owned()]),
             scheme: "http://",
+            query_token: QueryToken::Accepted,
         }
     }
 
@@ -181,27 +247,44 @@ impl AccessPolicy {
         Ok(())
     }
 
-    /// Checks the token of a request, as a bearer or in its query.
-    pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), AccessError> {
-        if self.check_bearer(headers).is_ok() {
-            return Ok(());
+    /// Finds the holder of a request's token, which comes as a bearer or in its query.
+    pub(super) fn check_token(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+        tokens: Option<&TokenRegistry>,
+    ) -> Result<TokenHolder, AccessError> {
+        if let Ok(holder) = self.check_bearer(headers, tokens) {
+            return Ok(holder);
         }
         match in_query(query, "tkn") {
-            Some(token) if self.opens(&token) => Ok(()),
-            Some(_) | None => Err(AccessError::Token),
+            Some(_) if Check::QueryToken.is_enforced() && self.query_token == QueryToken::Refused => {
+                Err(AccessError::QueryToken)
+            }
+            Some(token) => self.find(&token, tokens).ok_or(AccessError::Token),
+            None => Err(AccessError::Token),
         }
     }
 
-    /// Checks the token of a request as a bearer.
-    pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), AccessError> {
-        if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(AccessError::Bearer) }
+    /// Finds the holder of a request's bearer token.
+    pub(super) fn check_bearer(
+        &self,
+        headers: &HeaderMap,
+        tokens: Option<&TokenRegistry>,
+    ) -> Result<TokenHolder, AccessError> {
+        self.find(bearer(headers).unwrap_or_default(), tokens).ok_or(AccessError::Bearer)
     }
 
-    /// The key for pages of the origin that a request names.
+    /// The key for pages of the origin that a request names, and the rights that a page gets with it.
     ///
     /// [`check_source`](Self::check_source) comes first: it refuses names that are not this host's.
-    pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, AccessError> {
-        let AccessKey::Token(token) = &self.key else { return Err(AccessError::NoPage) };
+    pub(super) fn page_login(
+        &self,
+        headers: &HeaderMap,
+        token: Option<TokenPublicId>,
+        tokens: Option<&TokenRegistry>,
+    ) -> Result<PageLogin, AccessError> {
+        let AccessKey::Token(host_token) = &self.key else { return Err(AccessError::NoPage) };
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(AccessError::HostCount)?;
         let host = host.to_ascii_lowercase();
         // Otherwise a program on a loopback port could get a proof for that port here, since any port is accepted here.
@@ -210,13 +293,24 @@ impl AccessPolicy {
         if Check::LoopbackProof.is_enforced() && names_loopback {
             return Err(AccessError::LoopbackName);
         }
-        Ok(PageKey::derive(token.reveal(), &format!("{}{host}", self.scheme)))
+        let (secret, grant) = match token {
+            None => (host_token.current().reveal().to_owned(), Some(host_token.grant())),
+            Some(id) => match tokens.and_then(|tokens| tokens.login(id)).ok_or(AccessError::ChallengeResponse)? {
+                TokenLogin::Token(verifier, grant) => (verifier.reveal(), Some(grant)),
+                TokenLogin::Code(verifier) => (verifier.reveal(), None),
+            },
+        };
+        Ok(PageLogin { key: PageKey::derive(&secret, &format!("{}{host}", self.scheme)), grant })
     }
 
-    fn opens(&self, guess: &str) -> bool {
+    fn find(&self, guess: &str, tokens: Option<&TokenRegistry>) -> Option<TokenHolder> {
         match &self.key {
-            AccessKey::Token(token) => !Check::Token.is_enforced() || token.matches(guess),
-            AccessKey::NotRequired => true,
+            AccessKey::Token(host_token) => {
+                let found = host_token.check(guess).or_else(|| tokens.and_then(|tokens| tokens.check(guess)));
+                let found = found.or_else(|| (!Check::Token.is_enforced()).then(|| host_token.grant()));
+                found.map(TokenHolder::Token)
+            }
+            AccessKey::NotRequired => Some(TokenHolder::Owner),
         }
     }
 }
@@ -294,6 +388,7 @@ pub(super) fn in_query<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a,
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderName;
+    use grove_host::Token;
 
     use super::*;
 
@@ -394,7 +489,7 @@ mod tests {
     fn the_token_comes_as_bearer_or_in_the_query() {
         let check = |auth: Option<&str>, query: Option<&str>| {
             let pairs: Vec<_> = auth.into_iter().map(|value| ("authorization", value)).collect();
-            access().check_token(&headers(&pairs), query)
+            access().check_token(&headers(&pairs), query, None).map(|_| ())
         };
         assert_eq!(check(Some(&format!("Bearer {SECRET}")), None), Ok(()));
         assert_eq!(check(None, Some(&format!("a=b&tkn={SECRET}"))), Ok(()));
@@ -402,8 +497,11 @@ mod tests {
         assert_eq!(check(Some("Bearer wrong"), Some("tkn=wrong")), Err(AccessError::Token));
         assert_eq!(check(Some(SECRET), None), Err(AccessError::Token));
         assert_eq!(check(None, Some("tkn=")), Err(AccessError::Token));
-        assert_eq!(access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))])), Ok(()));
-        assert_eq!(access().check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
+        assert_eq!(
+            access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))]), None).map(|_| ()),
+            Ok(())
+        );
+        assert_eq!(access().check_bearer(&HeaderMap::new(), None), Err(AccessError::Bearer));
     }
 
     #[test]
@@ -423,7 +521,18 @@ mod tests {
         let rebound = headers(&[("host", "evil.example:7443"), ("origin", "https://evil.example:7443")]);
         assert_eq!(remote.check_source(&rebound), Err(AccessError::UnlistedHost));
         assert!(AccessError::UnlistedHost.to_string().contains("host-names"));
-        assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(AccessError::Bearer));
+        assert_eq!(remote.check_bearer(&HeaderMap::new(), None), Err(AccessError::Bearer));
+    }
+
+    #[test]
+    fn a_token_in_the_address_is_for_loopback_or_for_who_permits_it() {
+        let secret = Token::parse(SECRET).unwrap();
+        let query = format!("tkn={SECRET}");
+        let check = |access: &AccessPolicy| access.check_token(&HeaderMap::new(), Some(&query), None).map(|_| ());
+        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls);
+        assert_eq!(check(&access()), Ok(()));
+        assert_eq!(check(&remote), Err(AccessError::QueryToken));
+        assert_eq!(check(&remote.with_query_token()), Ok(()));
     }
 
     #[test]
@@ -432,8 +541,8 @@ mod tests {
         assert_eq!(owner.check_source(&headers(&[("host", "localhost")])), Ok(()));
         assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(AccessError::ForeignHost));
         assert_eq!(
-            (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
-            (Ok(()), Ok(()))
+            (owner.check_token(&HeaderMap::new(), None, None), owner.check_bearer(&HeaderMap::new(), None)),
+            (Ok(TokenHolder::Owner), Ok(TokenHolder::Owner))
         );
     }
 
@@ -442,7 +551,7 @@ mod tests {
         let key = |access: &AccessPolicy, host: &str| {
             let nonce = format!("nonce={}", "0a".repeat(32));
             let nonce = crate::http::page_access::Nonce::from_query(Some(&nonce)).unwrap();
-            access.page_key(&headers(&[("host", host)])).map(|key| key.prove(&nonce, ""))
+            access.page_login(&headers(&[("host", host)]), None, None).map(|login| login.key.prove(&nonce, ""))
         };
         let (secret, local) = (Token::parse(SECRET).unwrap(), access());
         assert_eq!(key(&local, "LOCALHOST:4000"), key(&local, "localhost:4000"));

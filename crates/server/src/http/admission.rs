@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
+use grove_host::tokens::TokenPublicId;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -38,6 +39,8 @@ pub(super) struct ConnectionSlotLimits {
 pub(crate) enum TokenId {
     /// The host's own.
     Host,
+    /// A named one.
+    Named(TokenPublicId),
     /// A digest of a lease's token.
     Lease([u8; 32]),
 }

@@ -79,7 +79,8 @@ fn is_open(method: Method) -> bool {
         | Method::Import(_)
         | Method::Removal(_)
         | Method::History(_)
-        | Method::Sessions(_) => false,
+        | Method::Sessions(_)
+        | Method::Tokens(_) => false,
     }
 }
 

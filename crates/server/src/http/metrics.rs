@@ -14,8 +14,10 @@ use super::ListenerState;
 /// The numbers say how much is going on, and when: that is not for everybody who reaches the listener.
 pub(super) async fn answer(State(server): State<ListenerState>, request: Request) -> Response {
     // A wrong token is delayed and counted like everywhere, by the check around all routes.
-    if let Err(refusal) = server.access.check_token(request.headers(), request.uri().query()) {
-        return refusal.into_response();
+    match server.token_holder(&request) {
+        Ok(holder) if holder.may_read() => {}
+        Ok(_) => return (StatusCode::FORBIDDEN, "this token does not have the scope `read`\n").into_response(),
+        Err(refusal) => return refusal.into_response(),
     }
     let status = match server.host.status().await {
         Ok(status) => status,

@@ -8,6 +8,7 @@ pub(crate) mod lease_api;
 mod metrics;
 mod page;
 pub(crate) mod page_access;
+mod pairing;
 pub mod sdk;
 pub(crate) mod ticket;
 pub(crate) mod tls;
@@ -26,6 +27,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use grove_checks::Check;
 use grove_host::sequencer::HostStopped;
+use grove_host::tokens::TokenPublicId;
 use grove_host::{Env, Host};
 use hyper::service::Service;
 use hyper::upgrade::Upgraded;
@@ -41,18 +43,17 @@ pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{AccessError, check_content_type, check_length, check_site, in_query};
+use access::{AccessError, TokenHolder, check_content_type, check_length, check_site, in_query};
 pub(crate) use admission::{Admission, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
 use client_activity::ClientActivity;
-use page_access::{ChallengeResponse, Nonce, ProofRate};
+use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
 use ticket::Tickets;
 use wrong_tokens::{WrongTokens, gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
 use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
-use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -66,9 +67,9 @@ struct ListenerState {
     host: Host,
     access: Arc<AccessPolicy>,
     page: Option<Arc<WebPage>>,
-    tickets: Arc<Tickets>,
-    /// Challenges that pages answer to open a WebSocket, and the rate of proofs, for this listener.
-    challenges: Arc<Tickets>,
+    tickets: Arc<Tickets<TokenHolder>>,
+    /// Challenges that pages answer to open a WebSocket, each for one token, and the rate of proofs, for this listener.
+    challenges: Arc<Tickets<Option<TokenPublicId>>>,
     proofs: Arc<ProofRate>,
     /// The wrong tokens that this listener was given.
     wrong_tokens: Arc<WrongTokens>,
@@ -83,7 +84,7 @@ struct ListenerState {
 pub struct HostServer {
     host: Host,
     page: Option<Arc<WebPage>>,
-    tickets: Arc<Tickets>,
+    tickets: Arc<Tickets<TokenHolder>>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
     /// The event feeds of all SDK endpoints.
@@ -246,20 +247,37 @@ impl ListenerState {
         clock.sleep(self.wrong_tokens.count(clock.now())).await;
     }
 
-    /// The party behind a connection that was admitted.
-    fn principal(&self, peer: PeerAddress) -> Arc<Principal> {
-        Arc::new(match self.access.proof() {
-            Authentication::Required => Principal::host_token(peer),
-            Authentication::NotRequired => Principal::owner(peer),
-        })
+    /// The holder of a request's token, which comes as a bearer or in its query.
+    fn token_holder(&self, request: &Request) -> Result<TokenHolder, AccessError> {
+        self.access.check_token(request.headers(), request.uri().query(), self.host.tokens())
     }
 
-    /// Checks a page's answer, and returns the message that proves the host to the page.
-    fn answered(&self, headers: &HeaderMap, page: &ChallengeResponse) -> Result<String, AccessError> {
-        let key = self.access.page_key(headers)?;
-        let is_right =
-            (!Check::PageAnswer.is_enforced() || key.accepts(page)) && self.challenges.redeem(&page.challenge);
-        if is_right { Ok(key.socket_proof(page)) } else { Err(AccessError::ChallengeResponse) }
+    /// The holder of a request's bearer token.
+    fn bearer_holder(&self, headers: &HeaderMap) -> Result<TokenHolder, AccessError> {
+        self.access.check_bearer(headers, self.host.tokens())
+    }
+
+    /// The holder of a ticket, which is used up. Its token may have ended since the ticket was issued.
+    fn ticket_holder(&self, ticket: &str) -> Result<TokenHolder, AccessError> {
+        let now = self.host.env().clock.now();
+        let is_alive = |holder: &TokenHolder| match holder {
+            TokenHolder::Owner => true,
+            TokenHolder::Token(token) => token.is_alive(now),
+        };
+        self.tickets.redeem(ticket).filter(is_alive).ok_or(AccessError::Ticket)
+    }
+
+    /// Checks a page's answer, and uses up its challenge.
+    fn answered(
+        &self,
+        headers: &HeaderMap,
+        token: Option<TokenPublicId>,
+        page: &ChallengeResponse,
+    ) -> Result<PageLogin, AccessError> {
+        let login = self.access.page_login(headers, token, self.host.tokens())?;
+        let is_right = (!Check::PageAnswer.is_enforced() || login.key.accepts(page))
+            && self.challenges.redeem(&page.challenge) == Some(token);
+        if is_right { Ok(login) } else { Err(AccessError::ChallengeResponse) }
     }
 }
 
@@ -269,6 +287,7 @@ fn router(server: ListenerState) -> Router {
         .route("/metrics", get(metrics::answer))
         .route("/ticket", post(issue_ticket))
         .route("/proof", post(prove))
+        .route("/pair", post(pairing::pair))
         .route("/ws", get(upgrade))
         .route("/x-grove", post(lease_api::answer))
         .route("/copilot", get(sdk::carry))
@@ -330,10 +349,11 @@ async fn page_or_upgrade(
 
 /// Issues a ticket to a client with the token.
 async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
-    if let Err(refusal) = server.access.check_bearer(request.headers()) {
-        return refusal.into_response();
-    }
-    let ticket = match server.tickets.issue() {
+    let holder = match server.bearer_holder(request.headers()) {
+        Ok(holder) => holder,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let ticket = match server.tickets.issue(holder) {
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "no randomness for a ticket");
@@ -350,8 +370,10 @@ async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> 
 ///
 /// It needs no token. It is a `POST` so that a browser sends the page's origin.
 async fn prove(State(server): State<ListenerState>, request: Request) -> Response {
-    let key = match server.access.page_key(request.headers()) {
-        Ok(key) => key,
+    let token = named_token(request.uri().query());
+    let login = |token| server.access.page_login(request.headers(), token, server.host.tokens());
+    let (token, key) = match token.and_then(|token| Ok((token, login(token)?.key))) {
+        Ok(found) => found,
         Err(refusal) => return refusal.into_response(),
     };
     let Some(nonce) = Nonce::from_query(request.uri().query()) else {
@@ -361,7 +383,7 @@ async fn prove(State(server): State<ListenerState>, request: Request) -> Respons
         let wait = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
         return (StatusCode::TOO_MANY_REQUESTS, wait, "too many proofs were asked for: try again\n").into_response();
     }
-    match server.challenges.issue() {
+    match server.challenges.issue(token) {
         Ok(challenge) => {
             let answer = serde_json::json!({"proof": key.prove(&nonce, &challenge), "challenge": challenge});
             ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
@@ -378,11 +400,12 @@ const MAX_DAMAGE_REPORTED: usize = 50;
 /// How many sessions in which everything is allowed are named.
 const ALLOW_ALL_TOLD: usize = 50;
 
-/// Says that the host is alive; to clients with the token, also its status.
+/// Says that the host is alive; to holders of a token with the scope `read`, also its status.
 async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {
-    if server.access.check_token(request.headers(), request.uri().query()).is_err() {
+    let holder = server.token_holder(&request);
+    if !holder.as_ref().is_ok_and(TokenHolder::may_read) {
         // Otherwise this would be the fast way to try tokens.
-        if gives_token(&request) {
+        if holder.is_err() && gives_token(&request) {
             server.delay_wrong_token().await;
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
@@ -415,32 +438,37 @@ async fn upgrade(
     mut request: Request,
 ) -> Response {
     let query = request.uri().query();
-    let allowed = server.access.check_token(request.headers(), query);
+    let allowed = server.token_holder(&request);
     let (ticket, page) = (in_query(query, "ticket"), ChallengeResponse::from_query(query));
-    if let (Err(refusal), None, None) = (allowed, &ticket, &page) {
+    if let (Err(refusal), None, None) = (&allowed, &ticket, &page) {
         return refusal.into_response();
     }
     let Some(key) = websocket_key(request.headers()) else {
         return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
     };
     // A ticket or a challenge is used up only by opening a WebSocket.
-    let first = match page {
-        Some(page) => match server.answered(request.headers(), &page) {
-            Ok(proof) => Some(proof),
-            Err(refusal) => return refusal.into_response(),
-        },
-        None if allowed.is_ok() || ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) => None,
-        None => return AccessError::Ticket.into_response(),
+    let login = match (page, allowed, ticket) {
+        (Some(page), ..) => named_token(query).and_then(|token| page_holder(&server, request.headers(), token, &page)),
+        (None, Ok(holder), _) => Ok((holder, None)),
+        (None, Err(_), Some(ticket)) => server.ticket_holder(&ticket).map(|holder| (holder, None)),
+        (None, Err(refusal), None) => Err(refusal),
     };
-    let place = match client_admission.admit(TokenId::Host) {
+    let (holder, first) = match login {
+        Ok(login) => login,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let place = match client_admission.admit(holder.token_id()) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
+    if let (Some(tokens), TokenHolder::Token(token)) = (server.host.tokens(), &holder) {
+        tokens.used(token);
+    }
     let accept = derive_accept_key(key.as_bytes());
     let upgraded = hyper::upgrade::on(&mut request);
     let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
-    let principal = server.principal(peer);
+    let principal = Arc::new(holder.principal(peer));
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {
@@ -461,6 +489,19 @@ async fn upgrade(
         response.headers_mut().insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
     response
+}
+
+/// The holder behind a page's answer, and the message that proves the host to the page.
+fn page_holder(
+    server: &ListenerState,
+    headers: &HeaderMap,
+    token: Option<TokenPublicId>,
+    page: &ChallengeResponse,
+) -> Result<(TokenHolder, Option<String>), AccessError> {
+    let PageLogin { key, grant } = server.answered(headers, token, page)?;
+    // A one-time code opens nothing itself.
+    let grant = grant.ok_or(AccessError::ChallengeResponse)?;
+    Ok((TokenHolder::Token(grant), Some(key.socket_proof(page))))
 }
 
 /// The stream under an upgraded connection, and the bytes that were read from it already.

@@ -5,6 +5,9 @@
 //! in the address of its WebSocket (`/ws?challenge=…&answer=…&nonce=…`), and receives a second proof as the socket's
 //! first message.
 //!
+//! The secret is the host's own token, or the verifier of a named token (`&token=` and its public id). A page with a
+//! one-time code proves in the same way that it knows the code, and gets a token of its own for it (`pairing.rs`).
+//!
 //! Every proof is made with a key that belongs to one origin. A program that listens elsewhere and passes a nonce on to
 //! the real host gets a proof for the real host's address, which the page does not accept.
 
@@ -12,10 +15,11 @@ use std::sync::{Mutex, PoisonError};
 
 use grove_checks::Check;
 use grove_core::Timestamp;
+use grove_host::tokens::{TokenGrant, TokenPublicId};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::access::in_query;
+use super::access::{AccessError, in_query};
 
 /// The proofs that a listener gives at once, before `PROOFS_PER_SECOND` bounds it.
 pub const PROOF_BURST: u64 = 64;
@@ -31,6 +35,7 @@ const KEY_DOMAIN: &str = "grove page key 1";
 const HOST_DOMAIN: &str = "grove host proof 1";
 const PAGE_DOMAIN: &str = "grove page answer 1";
 const SOCKET_DOMAIN: &str = "grove socket proof 1";
+const PAIRING_DOMAIN: &str = "grove pairing proof 1";
 
 /// A random number of a page, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +43,13 @@ pub(super) struct Nonce(String);
 
 impl Nonce {
     pub(super) fn from_query(query: Option<&str>) -> Option<Self> {
-        let text = in_query(query, "nonce")?;
+        Self::parse(&in_query(query, "nonce")?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
         let is_nonce =
             text.len() == NONCE_LETTERS && text.bytes().all(|letter| matches!(letter, b'0'..=b'9' | b'a'..=b'f'));
-        is_nonce.then(|| Self(text.into_owned()))
+        is_nonce.then(|| Self(text.to_owned()))
     }
 }
 
@@ -54,9 +62,28 @@ pub(super) struct ChallengeResponse {
 }
 
 impl ChallengeResponse {
+    /// An answer that is not in an address.
+    pub(super) fn new(challenge: String, answer: String, nonce: &str) -> Option<Self> {
+        Some(Self { challenge, answer, nonce: Nonce::parse(nonce)? })
+    }
+
     pub(super) fn from_query(query: Option<&str>) -> Option<Self> {
         let text = |name| in_query(query, name).map(|value| value.into_owned());
         Some(Self { challenge: text("challenge")?, answer: text("answer")?, nonce: Nonce::from_query(query)? })
+    }
+}
+
+/// The key of a page's token, and the rights that the page gets with it. A one-time code gives none.
+pub(super) struct PageLogin {
+    pub(super) key: PageKey,
+    pub(super) grant: Option<TokenGrant>,
+}
+
+/// The token that a page names in a query: its public id; none for the host's own.
+pub(super) fn named_token(query: Option<&str>) -> Result<Option<TokenPublicId>, AccessError> {
+    match in_query(query, "token") {
+        Some(id) => TokenPublicId::parse(&id).map(Some).ok_or(AccessError::ChallengeResponse),
+        None => Ok(None),
     }
 }
 
@@ -85,6 +112,11 @@ impl PageKey {
     pub(super) fn socket_proof(&self, given: &ChallengeResponse) -> String {
         let proof = self.authenticate([SOCKET_DOMAIN, &given.nonce.0, &given.challenge]);
         serde_json::json!({"jsonrpc": "2.0", "method": SOCKET_PROOF, "params": {"proof": proof}}).to_string()
+    }
+
+    /// Proves that a page's new token comes from this host.
+    pub(super) fn pairing_proof(&self, given: &ChallengeResponse, token: &str) -> String {
+        self.authenticate([PAIRING_DOMAIN, &given.challenge, token])
     }
 
     fn authenticate(&self, parts: [&str; 3]) -> String {
@@ -206,6 +238,19 @@ mod tests {
         assert!(key.accepts(&given));
         let proof = "06ba5ef355a953eb62008b438d74ac9c394c52abef11e467bc3520a770df4e10";
         assert!(key.socket_proof(&given).contains(proof));
+    }
+
+    #[test]
+    fn the_proofs_of_a_named_token_are_those_of_the_page() {
+        // The page has the same values in `access.test.ts`.
+        let token = format!("gt00112233445566aa{}", "0f".repeat(32));
+        let verifier = grove_host::tokens::SecretText::parse(&token).unwrap().verifier();
+        let key = PageKey::derive(&verifier.reveal(), "http://127.0.0.1:4747");
+        assert_eq!(hex::encode(key.0), "4c33c21aa47ca81a52dfd735cb3477c12b6e65a52206cd3224fc5d743275d6f6");
+        let given =
+            ChallengeResponse { challenge: "A".repeat(43), answer: String::new(), nonce: Nonce("0a".repeat(32)) };
+        let proof = "d69d263d68c829796c4585429462c063669a9555897106c4bbd14ab90e6ed045";
+        assert_eq!(key.pairing_proof(&given, &token), proof);
     }
 
     #[test]

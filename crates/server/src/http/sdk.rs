@@ -10,12 +10,13 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
-use grove_core::StoreName;
+use grove_core::{ScopeSet, StoreName};
+use grove_host::tokens::HOST_TOKEN_NAME;
 use hyper_util::rt::TokioIo;
 
 use super::admission::{Authentication, PendingConnections};
-use super::{Admission, HostServer, ListenerState, TokenId, accepted, arrived};
-use crate::copilot::{CopilotEndpoint, EndpointConfig};
+use super::{Admission, HostServer, ListenerState, accepted, arrived};
+use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret};
 use crate::listener::{Listener, PeerAddress};
 use crate::principal::Principal;
 
@@ -51,7 +52,11 @@ impl HostServer {
                 let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
                     // A port's own secret counts as the host's token: programs that open ports hold that one.
-                    let principal = Arc::new(Principal::host_token(accepted.peer));
+                    let principal = match endpoint.host_token() {
+                        Some(token) => Principal::of_token(token.grant(), accepted.peer),
+                        None => Principal::new(HOST_TOKEN_NAME, ScopeSet::ALL, accepted.peer),
+                    };
+                    let principal = Arc::new(principal);
                     endpoint.serve_guest(accepted.stream, principal, client_admission, rejected).await;
                     drop(visit);
                 }));
@@ -96,7 +101,7 @@ fn opened(
         return opened;
     }
     let store = StoreName::from(format!("copilot-{program}"));
-    let config = EndpointConfig { store, secret, keeps_temp_files };
+    let config = EndpointConfig { store, secret: secret.map(EndpointSecret::Text), keeps_temp_files };
     let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), config);
     let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
@@ -116,9 +121,10 @@ pub(super) async fn carry(
     Extension(peer): Extension<PeerAddress>,
     mut request: Request,
 ) -> Response {
-    if let Err(refusal) = server.access.check_bearer(request.headers()) {
-        return refusal.into_response();
-    }
+    let holder = match server.bearer_holder(request.headers()) {
+        Ok(holder) => holder,
+        Err(refusal) => return refusal.into_response(),
+    };
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let fits = |name: &String| (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let (Some(program), true) = (header(PROGRAM).filter(fits), asks(request.headers())) else {
@@ -132,14 +138,14 @@ pub(super) async fn carry(
         let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();
     }
-    let place = match client_admission.admit(TokenId::Host) {
+    let place = match client_admission.admit(holder.token_id()) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
-    let (places, principal) = (server.places.clone(), server.principal(peer));
+    let (places, principal) = (server.places.clone(), Arc::new(holder.principal(peer)));
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,

@@ -15,7 +15,7 @@ use grove_fs::rpc::StorageCapabilities;
 use grove_fs::{Conventions, FileKind, MemoryFs, SessionFs, StorageClient};
 use grove_host::{Compaction, Config, Env, Host, Random};
 use grove_server::HostServer;
-use grove_server::copilot::EndpointConfig;
+use grove_server::copilot::{EndpointConfig, EndpointSecret};
 use grove_storage::{ClientStorageRegister, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::host::{Dialer, PausedClock, Tasks, pipes};
 use tokio::io::DuplexStream;
@@ -199,8 +199,11 @@ impl RunningHost {
     pub(crate) fn serve(host: Host, tasks: Tasks) -> Self {
         let (dialer, serving) = grove_testkit::host::serve(&host);
         let (sdk_dialer, pipes) = pipes();
-        let config =
-            EndpointConfig { store: "copilot".into(), secret: Some(SECRET.to_owned()), keeps_temp_files: false };
+        let config = EndpointConfig {
+            store: "copilot".into(),
+            secret: Some(EndpointSecret::Text(SECRET.to_owned())),
+            keeps_temp_files: false,
+        };
         serving.serve_sdks(config, Box::new(pipes));
         Self { host, tasks, serving, dialer, sdk_dialer }
     }

@@ -7,7 +7,7 @@ use crate::passes::SilentAgent;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::{Config, Env, Host, Limits, Rate};
-use grove_server::copilot::EndpointConfig;
+use grove_server::copilot::{EndpointConfig, EndpointSecret};
 use grove_server::{HostServer, sdk};
 use grove_testkit::host::{ADDRESS, Dialer, TOKEN, pipes};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl SdkHost {
     fn of(host: Host, secret: Option<&str>) -> Self {
         let (http, serving) = grove_testkit::host::serve(&host);
         let (sdks, pipes) = pipes();
-        let secret = secret.map(str::to_owned);
+        let secret = secret.map(|secret| EndpointSecret::Text(secret.to_owned()));
         let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false };
         serving.serve_sdks(config, Box::new(pipes));
         Self { _serving: serving, http, sdks }

@@ -1,8 +1,11 @@
 //! The scopes of tokens: each dialect refuses requests and actions that the token does not permit.
 
+use std::path::Path;
+
 use grove_core::{Scope, ScopeSet};
-use grove_host::Config;
+use grove_host::{Config, Folders};
 use grove_server::{InProcessConnection, InProcessHost, InProcessMessage, PeerAddress, Principal};
+use grove_work::{Roots, file_uri};
 use serde_json::{Value, json};
 
 use crate::harness::TestHost;
@@ -158,4 +161,42 @@ async fn version_1_refuses_requests_and_actions_without_their_scope_too() {
         "approved": true});
     let reason = reader.dispatch(json!({"clientSeq": 1, "action": resolved})).await.unwrap();
     assert!(reason.contains("session/permissionResolved needs the scope `approve`"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_token_without_folders_stays_inside_the_roots() {
+    let place = tempfile::tempdir().unwrap();
+    let (root, outside) = (place.path().join("root"), place.path().join("outside"));
+    for folder in [&root, &outside] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("secret"), "x").unwrap();
+    }
+    std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+    let roots = Roots { browse: vec![root.clone()], ..Roots::default() };
+    let host = TestHost::start(Config { folders: Folders { roots, ..Folders::default() }, ..Config::default() }).await;
+    let create = |name: &str, folder: &Path| json!({"channel": format!("scripted:/{name}"), "workingDirectories": [file_uri(folder)]});
+    let (mut owner, inside) = (host.ahp("owner").await, root.clone());
+    owner.ask("createSession", create("everywhere", Path::new("/"))).await.unwrap();
+    let all: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Folders).collect();
+    let mut client = Scoped::ahp(&host, &all).await;
+    for folder in [Path::new("/"), &outside, &root.join("link"), &root.join("../outside"), &outside.join("missing")] {
+        let error = client.ask("createSession", create("s", folder)).await.unwrap_err();
+        assert!(error.to_string().contains("needs the scope `folders`"), "{}: {error}", folder.display());
+    }
+    client.ask("createSession", create("s", &inside)).await.unwrap();
+    let set = json!({"channel": "scripted:/s", "directory": "/"});
+    let error = client.ask("x-grove/setWorkingDirectory", set).await.unwrap_err();
+    assert!(error.to_string().contains("needs the scope `folders`"), "{error}");
+    // Another session works in `/`, and gives no access to it.
+    let read = |path: &Path| json!({"channel": "ahp-root://", "uri": file_uri(path)});
+    for path in [&outside.join("secret"), &root.join("link/secret"), Path::new("/etc/shadow")] {
+        let error = client.ask("resourceRead", read(path)).await.unwrap_err();
+        assert_eq!(error["code"], PERMISSION_DENIED, "{}: {error}", path.display());
+    }
+    client.ask("resourceRead", read(&root.join("secret"))).await.unwrap();
+    owner.ask("resourceRead", read(&outside.join("secret"))).await.unwrap();
+    let mut old = Scoped::v1(&host, &all).await;
+    let error = old.ask("createSession", json!({"session": "scripted:/o", "workingDirectory": "file:///"})).await;
+    assert!(error.unwrap_err().to_string().contains("needs the scope `folders`"));
+    old.ask("fetchContent", json!({"uri": file_uri(&outside.join("secret"))})).await.unwrap_err();
 }

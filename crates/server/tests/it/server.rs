@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::{Config, Env, Folders, Host, Limits, Token};
-use grove_server::copilot::EndpointConfig;
+use grove_server::copilot::{EndpointConfig, EndpointSecret};
 use grove_server::{AccessPolicy, Asset, Caching, FrameLog, HostServer, WebPage};
 use grove_testkit::Client;
 use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, pipes};
@@ -320,7 +320,11 @@ async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let host = host.await.unwrap();
     let (_main, serving) = grove_testkit::host::serve(&host);
     let (dialer, pipes) = pipes();
-    let config = EndpointConfig { store: "copilot".into(), secret: Some(TOKEN.to_owned()), keeps_temp_files: false };
+    let config = EndpointConfig {
+        store: "copilot".into(),
+        secret: Some(EndpointSecret::Text(TOKEN.to_owned())),
+        keeps_temp_files: false,
+    };
     serving.serve_sdks(config, Box::new(pipes));
     let open = || dialer.dial(PIPE_BYTES).unwrap();
     let mut known = open();

@@ -26,7 +26,7 @@ pub use files::{JournalError, SegmentFiles};
 pub(crate) use position::MAX_SEQ;
 pub use position::Position;
 pub(crate) use record::JournalRecord;
-pub use record::{ActionOrigin, ClientVersion};
+pub use record::{ActionOrigin, ClientProfile, ClientVersion};
 pub use record_journal::{FileJournal, JournalStorage, RecordJournal, SyncMode};
 
 /// Writes batches of entries, and gives each entry its position.
@@ -60,8 +60,8 @@ pub struct JournalStart {
     /// The highest sequence number of an event, or of the state with which a host started.
     pub last_published: u64,
     pub now: Timestamp,
-    /// The known clients, with the versions that they spoke.
-    pub clients: Vec<(ClientId, ClientVersion)>,
+    /// The known clients, with the versions that they spoke and their tokens.
+    pub clients: Vec<(ClientId, ClientProfile)>,
 }
 
 impl JournalStart {
@@ -103,11 +103,11 @@ pub struct EventGroup<'a> {
     pub cursors: &'a [(SessionId, ChatId, FrameCursor)],
 }
 
-/// A client that connects for the first time, or in another version.
+/// A client that connects for the first time, in another version, or with another token.
 #[derive(Debug)]
 pub struct KnownClient<'a> {
     pub id: &'a ClientId,
-    pub version: ClientVersion,
+    pub profile: ClientProfile,
 }
 
 /// The outcome of an entry.

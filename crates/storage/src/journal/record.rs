@@ -46,8 +46,12 @@ pub(crate) enum JournalRecord {
     /// Sequence numbers up to here may be in use, for events without a record: those of sessions that clients store.
     /// Earlier versions also reserved numbers for refusals.
     Reserved(u64),
-    /// A client's id and the version that it speaks.
-    Client { id: ClientId, version: ClientVersion },
+    /// A client's id, the version that it speaks, and its token.
+    Client {
+        id: ClientId,
+        #[serde(flatten)]
+        profile: ClientProfile,
+    },
     /// A host started: sequence numbers above `from` and below `to` were never used.
     Jump { from: u64, to: u64 },
     /// The start of a segment, with the length of the one before it, so that a missing end is noticed.
@@ -84,7 +88,8 @@ pub(crate) enum JournalRecordRef<'a> {
     Reserved(u64),
     Client {
         id: &'a ClientId,
-        version: &'a ClientVersion,
+        #[serde(flatten)]
+        profile: &'a ClientProfile,
     },
     Jump {
         from: u64,
@@ -93,6 +98,15 @@ pub(crate) enum JournalRecordRef<'a> {
     Segment {
         after: Option<SegmentEnd>,
     },
+}
+
+/// The data of a client that a journal keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientProfile {
+    pub version: ClientVersion,
+    /// The public id of the named token that the client's id belongs to; none for the owner of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 /// The version that a client speaks: a number in the first dialect, a name in the second.

@@ -11,7 +11,7 @@ use grove_metrics::Metrics;
 
 use super::contents::JournalContents;
 use super::files::{JournalError, SegmentFiles};
-use super::record::{ClientVersion, JournalRecordRef};
+use super::record::{ClientProfile, JournalRecordRef};
 use super::{AppendOutcome, EventGroup, Journal, JournalEntry, JournalStart, KnownClient, PendingEntry, Position};
 
 /// The storage of a journal's records.
@@ -47,7 +47,7 @@ pub struct RecordJournal<S> {
     /// The last position that was taken.
     last: Position,
     /// The known clients. Each segment repeats them.
-    clients: BTreeMap<ClientId, ClientVersion>,
+    clients: BTreeMap<ClientId, ClientProfile>,
 }
 
 /// The journal in a folder.
@@ -65,8 +65,8 @@ impl<S: JournalStorage> RecordJournal<S> {
     }
 
     fn write_clients(&self, lines: &mut Vec<u8>) -> io::Result<()> {
-        for (id, version) in &self.clients {
-            JournalRecordRef::Client { id, version }.write(lines)?;
+        for (id, profile) in &self.clients {
+            JournalRecordRef::Client { id, profile }.write(lines)?;
         }
         Ok(())
     }
@@ -122,8 +122,8 @@ impl<S: JournalStorage> Journal for RecordJournal<S> {
                 JournalEntry::Events(group) => write_events(group, first, &mut lines)?,
                 // Their content never reaches this disk.
                 JournalEntry::Positions { .. } => JournalRecordRef::Reserved(last.seq()).write(&mut lines)?,
-                JournalEntry::Client(KnownClient { id, version }) => {
-                    JournalRecordRef::Client { id, version }.write(&mut lines)?;
+                JournalEntry::Client(KnownClient { id, profile }) => {
+                    JournalRecordRef::Client { id, profile }.write(&mut lines)?;
                 }
             }
             outcomes.push(AppendOutcome::Written(first));
@@ -131,7 +131,7 @@ impl<S: JournalStorage> Journal for RecordJournal<S> {
         self.storage.append(lines, sync, last.seq()).await?;
         self.last = last;
         let clients = batch.iter().filter_map(|entry| match entry {
-            JournalEntry::Client(client) => Some((client.id.clone(), client.version.clone())),
+            JournalEntry::Client(client) => Some((client.id.clone(), client.profile.clone())),
             JournalEntry::Events(_) | JournalEntry::Positions { .. } => None,
         });
         self.clients.extend(clients);
@@ -175,6 +175,7 @@ mod tests {
 
     use grove_core::{Change, Event, RootEvent, SessionId, Timestamp};
 
+    use super::super::ClientVersion;
     use super::*;
 
     /// A storage in memory that can be full, and whose next batch can start a segment.
@@ -206,7 +207,7 @@ mod tests {
     }
 
     fn start(used: u64) -> JournalStart {
-        let clients = vec![("c".into(), ClientVersion::V1(1))];
+        let clients = vec![("c".into(), ClientProfile { version: ClientVersion::V1(1), token: None })];
         JournalStart { used, last_published: used, now: Timestamp(0), clients }
     }
 

@@ -18,7 +18,7 @@ pub use self::verify::{verify_all, verify_session};
 use self::partial_turn::cut_partial_turn;
 use self::restore::restore_logs;
 use self::verify::lacks_numbers;
-use crate::journal::{ClientVersion, JournalContents, JournalItem, JournalRecord};
+use crate::journal::{ClientProfile, JournalContents, JournalItem, JournalRecord};
 use crate::store::session_file::{self, EvictedSession, SessionFile};
 use crate::store::store_scan::{StoreScan, store_scan};
 use crate::store::stores::Stores;
@@ -39,8 +39,8 @@ pub struct RecoveredState {
     pub unpersisted: HashMap<SessionId, u64>,
     /// The journal's events, for clients that reconnect.
     pub replay: RecoveredReplay,
-    /// The versions that clients spoke.
-    pub clients: HashMap<ClientId, ClientVersion>,
+    /// The versions that clients spoke, and their tokens.
+    pub clients: HashMap<ClientId, ClientProfile>,
     /// Evicted sessions with queued messages.
     waiting: Vec<SessionUri>,
     /// Sessions whose logs were not copied completely.
@@ -255,8 +255,8 @@ impl RecoveredState {
             }
             // Checked when the segments were read.
             JournalRecord::Segment { .. } => {}
-            JournalRecord::Client { id, version } => {
-                self.clients.insert(id, version);
+            JournalRecord::Client { id, profile } => {
+                self.clients.insert(id, profile);
             }
         }
     }

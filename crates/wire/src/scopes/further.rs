@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ahp::{self, SessionAction};
+use crate::v1;
+use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::{self, PermissionsParams};
 
 /// The settings that change nothing of what an agent asks for: the model, and how long it thinks.
@@ -64,6 +66,33 @@ pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> Sco
         x_grove::Method::Permissions if read::<PermissionsParams>(params).revoke => ScopeSet::NONE.with(Scope::Approve),
         _ => ScopeSet::NONE,
     }
+}
+
+/// The folders that a request chooses to work in, which need the scope `folders` outside of the configured roots.
+///
+/// `method` is the name of a request of version 1, of the Agent Host Protocol, or of Grove's extensions.
+pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct NamedFolders {
+        working_directory: Option<String>,
+        working_directories: Option<Vec<String>>,
+        directory: Option<String>,
+        folder: Option<String>,
+    }
+    let names_folders = [
+        v1::Method::CreateSession.as_str(),
+        ahp::Method::CreateSession.as_str(),
+        ahp::Method::CreateChat.as_str(),
+        x_grove::Method::SetWorkingDirectory.as_str(),
+        x_grove::Method::Sessions(SessionsMethod::Create).as_str(),
+    ];
+    if !names_folders.contains(&method) {
+        return Vec::new();
+    }
+    let named: NamedFolders = read(params);
+    let one = [named.working_directory, named.directory, named.folder].into_iter().flatten();
+    one.chain(named.working_directories.into_iter().flatten()).collect()
 }
 
 fn settings(values: &Map<String, Value>) -> ScopeSet {

@@ -97,6 +97,8 @@ pub mod close_code {
     pub const RESYNCHRONIZE: u16 = 4009;
     /// A newer connection of the same client took over.
     pub const TAKEN_OVER: u16 = 4010;
+    /// The connection's token was revoked or rotated, or has expired.
+    pub const TOKEN_ENDED: u16 = 4011;
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

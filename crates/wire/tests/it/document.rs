@@ -248,6 +248,7 @@ fn the_close_codes_are_those_of_the_code() {
         close_code::TOO_FAR_BEHIND,
         close_code::RESYNCHRONIZE,
         close_code::TAKEN_OVER,
+        close_code::TOKEN_ENDED,
     ];
     assert_eq!(documented, BTreeSet::from(known));
 }

@@ -60,7 +60,7 @@ impl Peer {
         let Ok(folder) = grove_work::local_path(&folder) else { return Ok(none) };
         let (inside, begins) = word.path.rsplit_once('/').unwrap_or(("", &word.path));
         let looked_in = folder.join(inside);
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let most = self.host.config().limits.folder_entries;
         // A folder that cannot be listed has no completions.
         let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();

@@ -53,7 +53,7 @@ impl Peer {
                 return Ok(());
             }
         };
-        let client = match client_id(params.client_id) {
+        let client = match client_id(&self.host, &self.principal, params.client_id) {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
@@ -102,7 +102,7 @@ impl Peer {
             Ok(params) => params,
             Err(error) => return Err((reply, error)),
         };
-        let client = match client_id(params.client_id().to_owned()) {
+        let client = match client_id(&self.host, &self.principal, params.client_id().to_owned()) {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
@@ -208,6 +208,7 @@ impl Peer {
             connection: self.id,
             queue: self.queue.clone(),
             client,
+            token: self.principal.token_id(),
             how,
             subscriptions,
             spellings: self.spellings.clone(),

@@ -49,7 +49,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
-        let watches = Watches::new(host.clone(), id);
+        let watches = Watches::new(host.clone(), id, principal.folder_reach());
         Self { host, id, queue, principal, client: None, spellings: Arc::default(), watches, asked: None }
     }
 

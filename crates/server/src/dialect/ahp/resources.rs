@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use futures_util::future::{AbortHandle, abortable};
 use grove_core::{ContentId, SessionId, Timestamp};
 use grove_host::sequencer::{ConnectionId, DirectReply};
-use grove_host::{Host, LimitReached, UsageSlot};
+use grove_host::{FolderReach, Host, LimitReached, UsageSlot};
 use grove_wire::ahp::{self, error_code};
 use grove_wire::jsonrpc::{ErrorObject, code};
 use grove_wire::v1::project::parse_content_uri;
@@ -28,7 +28,7 @@ impl Peer {
             Some((session, content)) => self.stored(&params.uri, &session, &content).await?,
             None => {
                 let path = grove_work::local_path(&params.uri).map_err(|error| file_error(&error, &params.uri))?;
-                let policy = self.host.policy().await.map_err(stopped)?;
+                let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
                 let read = grove_work::read(&policy, &path, self.host.config().limits.fetch_bytes).await;
                 let content = read.map_err(|error| file_error(&error, &params.uri))?;
                 (content.bytes, content.content_type.map(ToOwned::to_owned))
@@ -62,7 +62,7 @@ impl Peer {
         let params: ahp::ResourceListParams = read_params(params)?;
         let refused = |error: FileError| file_error(&error, &params.uri);
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let entries =
             grove_work::list(&policy, &path, self.host.config().limits.folder_entries).await.map_err(refused)?;
         let entry = |entry: grove_work::FolderEntry| ahp::DirectoryEntry {
@@ -80,7 +80,7 @@ impl Peer {
         params.uri = self.host.config().folders.expand(params.uri);
         let refused = |error: FileError| file_error(&error, &params.uri);
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let links = if params.follow_symlinks == Some(false) { SymlinkMode::NoFollow } else { SymlinkMode::Follow };
         let found = grove_work::resolve(&policy, &path, links).await.map_err(refused)?;
         Ok(ahp::ResourceResolveResult {
@@ -107,7 +107,7 @@ impl Peer {
             let message = format!("{} cannot be written through this host", super::shown(&params.uri));
             return Err(ErrorObject::new(error_code::PERMISSION_DENIED, message));
         }
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let found = grove_work::resolve(&policy, &path, SymlinkMode::Follow).await.map_err(refused)?;
         if params.read == Some(true) {
             // To read a folder is to list it.
@@ -136,7 +136,7 @@ impl Peer {
             excludes: params.excludes,
             includes: params.includes,
         };
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let watcher = self.host.watcher().map_err(|error| watch_error(&error, &params.uri))?;
         let most = self.host.config().limits.watches;
         if self.watches.all.len() >= most {
@@ -152,6 +152,7 @@ impl Peer {
 pub(super) struct Watches {
     host: Host,
     connection: ConnectionId,
+    reach: FolderReach,
     all: HashMap<String, WatchEntry>,
     count: u64,
 }
@@ -166,8 +167,8 @@ struct WatchEntry {
 }
 
 impl Watches {
-    pub(super) fn new(host: Host, connection: ConnectionId) -> Self {
-        Self { host, connection, all: HashMap::new(), count: 0 }
+    pub(super) fn new(host: Host, connection: ConnectionId, reach: FolderReach) -> Self {
+        Self { host, connection, reach, all: HashMap::new(), count: 0 }
     }
 
     /// Adds a watch and returns its channel.
@@ -184,7 +185,7 @@ impl Watches {
         let watching = self.all.get_mut(id)?;
         let from_seq = self.host.sequencer().read(|published| published.seq);
         if let Some(watch) = watching.watch.take() {
-            let tell = tell(self.host.clone(), self.connection, channel.to_owned(), watch);
+            let tell = tell(self.host.clone(), self.reach, self.connection, channel.to_owned(), watch);
             let (telling, abort) = abortable(tell);
             watching.telling = Some(abort);
             self.host.env().spawn.spawn(Box::pin(async move {
@@ -219,9 +220,9 @@ impl Drop for Watches {
 }
 
 /// Sends the events of a watch to a client, as long as the host may show them.
-async fn tell(host: Host, connection: ConnectionId, channel: String, mut watch: Watch) {
+async fn tell(host: Host, reach: FolderReach, connection: ConnectionId, channel: String, mut watch: Watch) {
     while let Some(Ok(notice)) = watch.next().await {
-        let Ok(policy) = host.policy().await else { return };
+        let Ok(policy) = host.policy(reach).await else { return };
         if policy.allowed(watch.path(), FileAccess::See).await.is_err() {
             return;
         }

@@ -32,7 +32,11 @@ impl Peer {
             let version = self.host.config().registry.negotiate(params.protocol_version);
             let version =
                 version.map_err(|error| ErrorObject::new(error_code::UNSUPPORTED_VERSION, error.to_string()))?;
-            Ok((client_id(params.client_id)?, version, params.initial_subscriptions.unwrap_or_default()))
+            Ok((
+                client_id(&self.host, &self.principal, params.client_id)?,
+                version,
+                params.initial_subscriptions.unwrap_or_default(),
+            ))
         });
         let (client, version, subscriptions) = match checked {
             Ok(checked) => checked,
@@ -75,8 +79,10 @@ impl Peer {
         params: Option<&RawValue>,
         reply: ReplySink,
     ) -> Result<(), (ReplySink, ErrorObject)> {
-        let checked = read_params::<v1::ReconnectParams>(params)
-            .and_then(|params| Ok((client_id(params.client_id)?, params.last_seen_server_seq, params.subscriptions)));
+        let checked = read_params::<v1::ReconnectParams>(params).and_then(|params| {
+            let client = client_id(&self.host, &self.principal, params.client_id)?;
+            Ok((client, params.last_seen_server_seq, params.subscriptions))
+        });
         let (client, seen, subscriptions) = match checked {
             Ok(checked) => checked,
             Err(error) => return Err((reply, error)),
@@ -176,6 +182,7 @@ impl Peer {
             connection: self.id,
             queue: self.queue.clone(),
             client,
+            token: self.principal.token_id(),
             how,
             subscriptions: subscriptions.iter().map(|uri| wanted(uri)).collect(),
             spellings: Arc::default(),

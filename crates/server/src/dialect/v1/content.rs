@@ -16,7 +16,7 @@ impl Peer {
         let not_found = |message: String| ErrorObject::new(error_code::CONTENT_NOT_FOUND, message);
         let Some((session, id)) = project::parse_content_uri(&params.uri) else {
             let path = local_path(&params.uri).map_err(file_error)?;
-            let policy = self.host.policy().await.map_err(stopped)?;
+            let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
             let most = self.host.config().limits.fetch_bytes;
             let content = grove_work::read(&policy, &path, most).await.map_err(file_error)?;
             return Ok(content_result(content.bytes, None));
@@ -35,7 +35,7 @@ impl Peer {
     ) -> Result<v1::BrowseDirectoryResult, ErrorObject> {
         let params: v1::BrowseDirectoryParams = read_params(params)?;
         let path = local_path(&params.uri).map_err(file_error)?;
-        let policy = self.host.policy().await.map_err(stopped)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let most = self.host.config().limits.folder_entries;
         let entries = grove_work::list(&policy, &path, most).await.map_err(file_error)?;
         let entries = entries.into_iter().map(|grove_work::FolderEntry { name, kind }| {

@@ -1,0 +1,55 @@
+//! The host's own token.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use grove_core::ScopeSet;
+use tokio::sync::watch;
+
+use super::HOST_TOKEN_NAME;
+use super::grant::{TokenGrant, TokenLife};
+use crate::Token;
+
+/// The host's own token, which can be replaced while the host runs. Clones share it.
+#[derive(Clone, Debug)]
+pub struct HostToken(Arc<RwLock<CurrentToken>>);
+
+#[derive(Debug)]
+struct CurrentToken {
+    token: Token,
+    life: watch::Sender<()>,
+}
+
+impl From<Token> for HostToken {
+    fn from(token: Token) -> Self {
+        Self(Arc::new(RwLock::new(CurrentToken { token, life: watch::Sender::new(()) })))
+    }
+}
+
+impl HostToken {
+    /// The token of this moment.
+    pub fn current(&self) -> Token {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).token.clone()
+    }
+
+    /// What the token gives, if the guess is right. It compares in constant time.
+    pub fn check(&self, guess: &str) -> Option<TokenGrant> {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        current.token.matches(guess).then(|| grant(&current.life))
+    }
+
+    /// What the token gives.
+    pub fn grant(&self) -> TokenGrant {
+        grant(&self.0.read().unwrap_or_else(PoisonError::into_inner).life)
+    }
+
+    /// Replaces the token. The connections of the old one are closed.
+    pub(super) fn replace(&self, token: Token) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = CurrentToken { token, life: watch::Sender::new(()) };
+    }
+}
+
+fn grant(life: &watch::Sender<()>) -> TokenGrant {
+    let life = TokenLife { ended: life.subscribe(), expires_at: Arc::new(AtomicU64::new(u64::MAX)) };
+    TokenGrant { id: None, name: HOST_TOKEN_NAME.into(), scopes: ScopeSet::ALL, life }
+}

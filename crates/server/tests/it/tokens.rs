@@ -1,0 +1,393 @@
+//! Named tokens: what they open, for how long, and one-time codes for pages.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use grove_agents::scripted::ScriptedAgent;
+use grove_core::{Scope, ScopeSet, Timestamp};
+use grove_host::tokens::{HostToken, NewToken, TokenRecord, TokenRegistry, TokenStorage};
+use grove_host::{Config, Env, Host, Token};
+use grove_server::sdk;
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, serve};
+use grove_testkit::{ConnectionEnd, ahp};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+/// The close code of a connection whose token has ended.
+const TOKEN_ENDED: u16 = 4011;
+
+/// Tokens in memory, which can be made to fail.
+#[derive(Clone, Default)]
+struct MemoryTokens(Arc<Mutex<Vec<TokenRecord>>>);
+
+impl TokenStorage for MemoryTokens {
+    fn load(&self) -> io::Result<Vec<TokenRecord>> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn store(&self, tokens: &[TokenRecord]) -> io::Result<()> {
+        *self.0.lock().unwrap() = tokens.to_vec();
+        Ok(())
+    }
+
+    fn store_host_token(&self, _: &Token) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn env() -> Env {
+    Env { clock: Arc::new(PausedClock::new(Timestamp(1_700_000_000_000))), ..Env::in_memory() }
+}
+
+/// The close code of a connection.
+async fn close_code(client: &mut ahp::Client) -> Option<u16> {
+    match client.until_end().await {
+        ConnectionEnd::Closed { code, .. } => Some(code),
+        ConnectionEnd::Broken => None,
+    }
+}
+
+/// A host with a registry of tokens.
+struct TokenHost {
+    dialer: Dialer,
+    tokens: TokenRegistry,
+    stored: MemoryTokens,
+}
+
+impl TokenHost {
+    async fn start() -> Self {
+        let env = env();
+        let host = Host::in_memory(env.clone(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        let stored = MemoryTokens::default();
+        let own = HostToken::from(Token::parse(TOKEN).unwrap());
+        let tokens = TokenRegistry::open(env, own, Box::new(stored.clone())).unwrap();
+        host.set_tokens(tokens.clone());
+        let (dialer, _) = serve(&host);
+        Self { dialer, tokens, stored }
+    }
+
+    fn dial(&self) -> DuplexStream {
+        self.dialer.dial(PIPE_BYTES).unwrap()
+    }
+
+    fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
+        let wanted = NewToken { name: name.to_owned(), scopes: scopes.iter().copied().collect(), lifetime };
+        self.tokens.add(wanted, ScopeSet::ALL).unwrap().reveal().to_owned()
+    }
+
+    async fn client(&self, token: &str, id: &str) -> ahp::Client {
+        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
+        let mut client = ahp::Client::over(Box::new(self.dial()), &url, id).await;
+        client.initialize(&[]).await;
+        client
+    }
+
+    /// Sends a request, and returns the status and the body of its answer.
+    async fn http(&self, head: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut near = self.dial();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let request = format!(
+            "{head} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n{headers}\r\n{body}",
+            body.len()
+        );
+        near.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        near.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+
+    async fn status(&self, token: &str) -> u16 {
+        let bearer = format!("Bearer {token}");
+        self.http("POST /ticket", &[("Authorization", &bearer)], "").await.0
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_token_opens_the_host_with_its_scopes_and_only_its_digest_is_stored() {
+    let host = TokenHost::start().await;
+    let token = host.add("phone", &[Scope::Read, Scope::Approve], None);
+    let mut client = host.client(&token, "phone").await;
+    let refused = client.ask("createSession", json!({"channel": "scripted:/s"})).await.unwrap_err();
+    assert!(refused.message.contains("`prompt`") && refused.message.contains("`phone`"), "{refused:?}");
+    let stored = serde_json::to_string(&*host.stored.0.lock().unwrap()).unwrap();
+    assert!(!stored.contains(&token[18..]), "{stored}");
+    for wrong in [&token[..80], &format!("{}0", &token[..81]), &token.replace('0', "1"), "gt", ""] {
+        assert_eq!(host.status(wrong).await, 403, "{wrong}");
+    }
+    assert_eq!(host.status(&token).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn revoking_and_rotating_a_token_close_its_connections_and_no_others() {
+    let host = TokenHost::start().await;
+    let (phone, desk) = (host.add("phone", &[Scope::Read], None), host.add("desk", &[Scope::Read], None));
+    let (mut on_phone, mut on_desk) = (host.client(&phone, "a").await, host.client(&desk, "b").await);
+    host.tokens.revoke("phone").unwrap();
+    assert_eq!(close_code(&mut on_phone).await, Some(TOKEN_ENDED));
+    assert_eq!(host.status(&phone).await, 403);
+    on_desk.barrier().await;
+    let rotated = host.tokens.rotate("desk", ScopeSet::ALL).unwrap();
+    assert_eq!(close_code(&mut on_desk).await, Some(TOKEN_ENDED));
+    assert_eq!((host.status(&desk).await, host.status(&rotated).await), (403, 200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_token_opens_nothing_and_its_connections_are_closed() {
+    let host = TokenHost::start().await;
+    let token = host.add("guest", &[Scope::Read], Some(Duration::from_secs(10)));
+    let mut client = host.client(&token, "a").await;
+    assert_eq!(close_code(&mut client).await, Some(TOKEN_ENDED));
+    assert_eq!(host.status(&token).await, 403);
+    assert_eq!(host.tokens.list().len(), 1, "the host's own");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_has_the_rights_of_the_token_that_got_it_and_ends_with_it() {
+    let host = TokenHost::start().await;
+    let token = host.add("phone", &[Scope::Read], None);
+    let bearer = format!("Bearer {token}");
+    let ticket = async || {
+        let (status, body) = host.http("POST /ticket", &[("Authorization", &bearer)], "").await;
+        assert_eq!(status, 200);
+        serde_json::from_str::<Value>(&body).unwrap()["ticket"].as_str().unwrap().to_owned()
+    };
+    let url = format!("ws://{ADDRESS}/ws?ticket={}", ticket().await);
+    let mut client = ahp::Client::over(Box::new(host.dial()), &url, "a").await;
+    client.initialize(&[]).await;
+    let refused = client.ask("createSession", json!({"channel": "scripted:/s"})).await.unwrap_err();
+    assert!(refused.message.contains("`phone`"), "{refused:?}");
+    let late = ticket().await;
+    host.tokens.revoke("phone").unwrap();
+    let upgrade = [("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "x")];
+    let head = format!("GET /ws?ticket={late}");
+    let mut near = host.dial();
+    let headers: String = upgrade.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let request = format!("{head} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: Upgrade\r\n{headers}\r\n");
+    near.write_all(request.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    near.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status[9..], b"401");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_host_shows_its_status_to_tokens_that_may_read_alone() {
+    let host = TokenHost::start().await;
+    let (reader, blind) = (host.add("reader", &[Scope::Read], None), host.add("blind", &[Scope::Prompt], None));
+    let shown = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let (_, body) = host.http("GET /healthz", &[("Authorization", &bearer)], "").await;
+        serde_json::from_str::<Value>(&body).unwrap()["serverSeq"].is_u64()
+    };
+    assert_eq!((shown(&reader).await, shown(&blind).await), (true, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_are_managed_by_clients_with_admin_who_give_away_nothing_that_they_lack() {
+    let host = TokenHost::start().await;
+    let manager = host.add("manager", &[Scope::Read, Scope::Admin], None);
+    let mut client = host.client(&manager, "m").await;
+    let more = json!({"name": "more", "scopes": ["read", "approve"]});
+    let refused = client.ask("x-grove/tokens/add", more).await.unwrap_err();
+    assert!(refused.code == -32009 && refused.message.contains("`approve`"), "{refused:?}");
+    let refused = client.ask("x-grove/tokens/rotate", json!({"name": "host"})).await.unwrap_err();
+    assert_eq!(refused.code, -32009, "{refused:?}");
+    let made = client.ask("x-grove/tokens/add", json!({"name": "less", "scopes": ["read"]})).await.unwrap();
+    assert_eq!(host.status(made["token"].as_str().unwrap()).await, 200);
+    let listed = client.ask("x-grove/tokens/list", json!({})).await.unwrap();
+    let names: Vec<_> = listed["tokens"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["host", "less", "manager"]);
+    assert!(!listed.to_string().contains(&manager[18..]), "{listed}");
+    for bad in ["", "host", "owner", "a b", &"x".repeat(65), "\u{1b}[31m"] {
+        let refused = client.ask("x-grove/tokens/add", json!({"name": bad, "scopes": ["read"]})).await.unwrap_err();
+        assert_eq!(refused.code, -32602, "{bad}: {refused:?}");
+    }
+    client.ask("x-grove/tokens/revoke", json!({"name": "less"})).await.unwrap();
+    assert_eq!(host.status(made["token"].as_str().unwrap()).await, 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rotating_the_hosts_own_token_ends_the_old_one() {
+    let own = HostToken::from(Token::parse(TOKEN).unwrap());
+    let tokens = TokenRegistry::open(env(), own.clone(), Box::new(MemoryTokens::default())).unwrap();
+    let new = tokens.rotate("host", ScopeSet::ALL).unwrap();
+    assert!(own.check(TOKEN).is_none() && own.check(&new).is_some());
+    assert!(tokens.rotate("host", ScopeSet::ALL.without(Scope::Folders)).is_err());
+    assert!(tokens.revoke("host").is_err());
+}
+
+/// A page that knows a secret: a token or a one-time code.
+struct SecretPage {
+    id: String,
+    key: Vec<u8>,
+    nonce: String,
+}
+
+impl SecretPage {
+    fn of(secret: &str) -> Self {
+        let verifier = hex::encode(Sha256::digest(format!("grove token verifier 1\n{secret}")));
+        let key = hmac(verifier.as_bytes(), &format!("grove page key 1\nhttp://{ADDRESS}\n"));
+        Self { id: secret[2..18].to_owned(), key, nonce: "5f".repeat(32) }
+    }
+
+    fn sign(&self, domain: &str, parts: [&str; 2]) -> String {
+        hex::encode(hmac(&self.key, &format!("{domain}\n{}\n{}", parts[0], parts[1])))
+    }
+
+    async fn challenge(&self, host: &TokenHost) -> Result<String, u16> {
+        let head = format!("POST /proof?nonce={}&token={}", self.nonce, self.id);
+        let (status, body) = host.http(&head, &[], "").await;
+        if status != 200 {
+            return Err(status);
+        }
+        let said: Value = serde_json::from_str(&body).unwrap();
+        let challenge = said["challenge"].as_str().unwrap().to_owned();
+        assert_eq!(said["proof"], self.sign("grove host proof 1", [&self.nonce, &challenge]));
+        Ok(challenge)
+    }
+
+    /// Exchanges a code for a token.
+    async fn pair(&self, host: &TokenHost) -> Result<String, u16> {
+        let challenge = self.challenge(host).await?;
+        let answer = self.sign("grove page answer 1", [&self.nonce, &challenge]);
+        let body = json!({"code": self.id, "challenge": challenge, "answer": answer, "nonce": self.nonce});
+        let (status, body) = host.http("POST /pair", &[], &body.to_string()).await;
+        if status != 200 {
+            return Err(status);
+        }
+        let said: Value = serde_json::from_str(&body).unwrap();
+        let token = said["token"].as_str().unwrap().to_owned();
+        assert_eq!(said["proof"], self.sign("grove pairing proof 1", [&challenge, &token]));
+        assert!(said["name"].as_str().unwrap().starts_with("browser-"));
+        Ok(token)
+    }
+}
+
+/// HMAC-SHA-256, as a page makes it.
+fn hmac(key: &[u8], message: &str) -> Vec<u8> {
+    let pad = |with: u8| (0..64).map(|at| key.get(at).copied().unwrap_or_default() ^ with).collect::<Vec<u8>>();
+    let inner = Sha256::digest([pad(0x36), message.as_bytes().to_vec()].concat());
+    Sha256::digest([pad(0x5c), inner.to_vec()].concat()).to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_is_good_once_for_a_token_that_can_be_revoked() {
+    let host = TokenHost::start().await;
+    let code = host.tokens.issue_code(ScopeSet::ALL).unwrap().reveal().to_owned();
+    assert_eq!(host.status(&code).await, 403, "a code opens nothing itself");
+    let page = SecretPage::of(&code);
+    let token = page.pair(&host).await.unwrap();
+    assert_eq!(page.pair(&host).await, Err(401), "it is used up");
+    let mut client = host.client(&token, "page").await;
+    client.ready_session("scripted:/s").await;
+    let refused = client.ask("x-grove/tokens/list", json!({})).await.unwrap_err();
+    assert_eq!(refused.code, -32009, "{refused:?}");
+    let named = host.tokens.list().into_iter().find(|token| token.name.starts_with("browser-")).unwrap();
+    assert!(named.expires_at.is_some());
+    host.tokens.revoke(&named.name).unwrap();
+    assert_eq!(close_code(&mut client).await, Some(TOKEN_ENDED));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_is_worth_nothing_after_a_minute() {
+    let host = TokenHost::start().await;
+    let code = host.tokens.issue_code(ScopeSet::ALL).unwrap().reveal().to_owned();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(SecretPage::of(&code).pair(&host).await, Err(401));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_proves_that_it_knows_a_named_token_and_sends_it_not() {
+    let host = TokenHost::start().await;
+    let token = host.add("phone", &[Scope::Read], None);
+    let page = SecretPage::of(&token);
+    let challenge = page.challenge(&host).await.unwrap();
+    let answer = page.sign("grove page answer 1", [&page.nonce, &challenge]);
+    let query = format!("challenge={challenge}&answer={answer}&nonce={}", page.nonce);
+    let url = format!("ws://{ADDRESS}/ws?{query}&token={}", page.id);
+    let mut client = ahp::Client::over(Box::new(host.dial()), &url, "page").await;
+    let first = client.json().await;
+    assert_eq!(first["params"]["proof"], page.sign("grove socket proof 1", [&page.nonce, &challenge]));
+    client.initialize(&[]).await;
+    let refused = client.ask("createSession", json!({"channel": "scripted:/s"})).await.unwrap_err();
+    assert!(refused.message.contains("`phone`"), "{refused:?}");
+    // A challenge for one token is no challenge for another.
+    let other = SecretPage::of(&host.add("other", &[Scope::Read], None));
+    let challenge = page.challenge(&host).await.unwrap();
+    let answer = other.sign("grove page answer 1", [&other.nonce, &challenge]);
+    let body = json!({"code": other.id, "challenge": challenge, "answer": answer, "nonce": other.nonce});
+    assert_eq!(host.http("POST /pair", &[], &body.to_string()).await.0, 401);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_id_belongs_to_the_token_that_first_used_it() {
+    let host = TokenHost::start().await;
+    let (phone, desk) = (host.add("phone", &[Scope::Read], None), host.add("desk", &[Scope::Read], None));
+    let mut first = host.client(&phone, "mine").await;
+    for token in [&desk, &TOKEN.to_owned()] {
+        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
+        let mut other = ahp::Client::over(Box::new(host.dial()), &url, "mine").await;
+        let begin = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "mine"});
+        assert_eq!(other.ask("initialize", begin).await.unwrap_err().code, -32009);
+        let again = json!({"channel": "ahp-root://", "clientId": "mine", "lastSeenServerSeq": 0, "subscriptions": []});
+        assert_eq!(other.ask("reconnect", again).await.unwrap_err().code, -32009);
+        let mut old = ahp::Client::over(Box::new(host.dial()), &url, "mine").await;
+        let begin = json!({"protocolVersion": 1, "clientId": "mine"});
+        assert_eq!(old.ask("initialize", begin).await.unwrap_err().code, -32009);
+    }
+    first.barrier().await;
+    // The token itself may connect again; without it the id is free.
+    drop(host.client(&phone, "mine").await);
+    host.tokens.revoke("phone").unwrap();
+    host.client(&desk, "mine").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copilot_sdk_has_the_scopes_of_the_token_that_carries_it() {
+    let host = TokenHost::start().await;
+    let token = host.add("reader", &[Scope::Read], None);
+    let mut near = host.dial();
+    let head = format!(
+        "GET /copilot HTTP/1.1\r\nHost: {ADDRESS}\r\nAuthorization: Bearer {token}\r\nConnection: Upgrade\r\n\
+         Upgrade: {}\r\n{}: program\r\n{}: {}\r\n\r\n",
+        sdk::PROTOCOL,
+        sdk::PROGRAM,
+        sdk::TRANSPORT,
+        sdk::PIPES
+    );
+    near.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(near.read_u8().await.unwrap());
+    }
+    assert_eq!(&answer[9..12], b"101");
+    for (method, scope) in [
+        ("session.list", None),
+        ("session.create", Some("prompt")),
+        ("session.permissions.setApproveAll", Some("approve")),
+        ("runtime.shutdown", Some("admin")),
+        ("sessionFs.setProvider", Some("admin")),
+    ] {
+        let call = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": {}}).to_string();
+        near.write_all(format!("Content-Length: {}\r\n\r\n{call}", call.len()).as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(near.read_u8().await.unwrap());
+        }
+        let length = String::from_utf8_lossy(&head).trim().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        near.read_exact(&mut body).await.unwrap();
+        let answer: Value = serde_json::from_slice(&body).unwrap();
+        match scope {
+            None => assert!(answer["error"].is_null(), "{answer}"),
+            Some(scope) => {
+                let message = answer["error"]["message"].as_str().unwrap();
+                assert!(message.contains(&format!("needs the scope `{scope}`")), "{answer}");
+                assert_eq!(answer["error"]["code"], -32009, "{answer}");
+            }
+        }
+    }
+}
