@@ -363,7 +363,8 @@ impl KnownToken {
     }
 
     fn grant(&self) -> TokenGrant {
-        let life = TokenLife { ended: self.life.subscribe(), expires_at: self.expires_at.clone() };
+        let (ended, expires_at) = (self.life.subscribe(), self.expires_at.clone());
+        let life = TokenLife { ended, expires_at, _host_token: None };
         let name = self.record.name.as_str().into();
         TokenGrant { id: Some(self.record.id), name, scopes: self.record.scopes(), life }
     }
