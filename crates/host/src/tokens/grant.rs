@@ -1,4 +1,4 @@
-//! What a valid token gives to a connection.
+//! The rights that a valid token gives to a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -32,13 +32,13 @@ impl HostToken {
         self.0.read().unwrap_or_else(PoisonError::into_inner).token.clone()
     }
 
-    /// What the token gives, if the guess is right. It compares in constant time.
+    /// The rights of the token, if the guess is right. It compares in constant time.
     pub fn check(&self, guess: &str) -> Option<TokenGrant> {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
         current.token.matches(guess).then(|| self.grant_of(&current))
     }
 
-    /// What the token gives.
+    /// The rights of the token.
     pub fn grant(&self) -> TokenGrant {
         self.grant_of(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

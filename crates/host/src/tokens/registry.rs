@@ -124,7 +124,7 @@ impl TokenRegistry {
         &self.0.host_token
     }
 
-    /// What a named token gives, if it is valid.
+    /// The rights of a named token, if it is valid.
     ///
     /// The token is found by its public id, and then its digest is compared in constant time.
     pub fn check(&self, guess: &str) -> Option<TokenGrant> {
@@ -135,7 +135,7 @@ impl TokenRegistry {
         token.record.verifier.accepts(&secret).then(|| token.grant())
     }
 
-    /// What a page needs to prove that it knows a token or a code.
+    /// The verifier with which a page proves that it knows a token or a code.
     pub fn login(&self, id: TokenPublicId) -> Option<TokenLogin> {
         let mut state = self.state();
         let now = self.now();
