@@ -1,4 +1,4 @@
-//! What a valid token gives to a connection.
+//! The rights that a valid token gives to a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use grove_core::{ScopeSet, Timestamp};
 use tokio::sync::watch;
 
-use super::TokenPublicId;
+use super::{HostToken, TokenPublicId};
 use crate::Clock;
 
 /// The longest sleep until an expiry is looked at again: the clock may be set.
@@ -37,6 +37,8 @@ pub(super) struct TokenLife {
     pub(super) ended: watch::Receiver<()>,
     /// In milliseconds since 1970; `u64::MAX` is never.
     pub(super) expires_at: Arc<AtomicU64>,
+    /// Kept, so that the end of a listener is not the end of the host's own token.
+    pub(super) _host_token: Option<HostToken>,
 }
 
 impl TokenGrant {

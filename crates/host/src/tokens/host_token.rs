@@ -32,24 +32,28 @@ impl HostToken {
         self.0.read().unwrap_or_else(PoisonError::into_inner).token.clone()
     }
 
-    /// What the token gives, if the guess is right. It compares in constant time.
+    /// The rights of the token, if the guess is right. It compares in constant time.
     pub fn check(&self, guess: &str) -> Option<TokenGrant> {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        current.token.matches(guess).then(|| grant(&current.life))
+        current.token.matches(guess).then(|| self.grant_of(&current))
     }
 
-    /// What the token gives.
+    /// The rights of the token.
     pub fn grant(&self) -> TokenGrant {
-        grant(&self.0.read().unwrap_or_else(PoisonError::into_inner).life)
+        self.grant_of(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn grant_of(&self, current: &CurrentToken) -> TokenGrant {
+        let life = TokenLife {
+            ended: current.life.subscribe(),
+            expires_at: Arc::new(AtomicU64::new(u64::MAX)),
+            _host_token: Some(self.clone()),
+        };
+        TokenGrant { id: None, name: HOST_TOKEN_NAME.into(), scopes: ScopeSet::ALL, life }
     }
 
     /// Replaces the token. The connections of the old one are closed.
     pub(super) fn replace(&self, token: Token) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = CurrentToken { token, life: watch::Sender::new(()) };
     }
-}
-
-fn grant(life: &watch::Sender<()>) -> TokenGrant {
-    let life = TokenLife { ended: life.subscribe(), expires_at: Arc::new(AtomicU64::new(u64::MAX)) };
-    TokenGrant { id: None, name: HOST_TOKEN_NAME.into(), scopes: ScopeSet::ALL, life }
 }

@@ -124,7 +124,7 @@ impl TokenRegistry {
         &self.0.host_token
     }
 
-    /// What a named token gives, if it is valid.
+    /// The rights of a named token, if it is valid.
     ///
     /// The token is found by its public id, and then its digest is compared in constant time.
     pub fn check(&self, guess: &str) -> Option<TokenGrant> {
@@ -135,7 +135,7 @@ impl TokenRegistry {
         token.record.verifier.accepts(&secret).then(|| token.grant())
     }
 
-    /// What a page needs to prove that it knows a token or a code.
+    /// The verifier with which a page proves that it knows a token or a code.
     pub fn login(&self, id: TokenPublicId) -> Option<TokenLogin> {
         let mut state = self.state();
         let now = self.now();
@@ -363,7 +363,8 @@ impl KnownToken {
     }
 
     fn grant(&self) -> TokenGrant {
-        let life = TokenLife { ended: self.life.subscribe(), expires_at: self.expires_at.clone() };
+        let (ended, expires_at) = (self.life.subscribe(), self.expires_at.clone());
+        let life = TokenLife { ended, expires_at, _host_token: None };
         let name = self.record.name.as_str().into();
         TokenGrant { id: Some(self.record.id), name, scopes: self.record.scopes(), life }
     }
