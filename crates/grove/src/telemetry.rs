@@ -136,7 +136,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         });
         let (trace, parent) = parent.unzip();
         let mut open = OpenSpan {
-            trace: trace.unwrap_or_else(|| random_hex::<16>()),
+            trace: trace.unwrap_or_else(random_hex::<16>),
             id: random_hex::<8>(),
             parent,
             start: SystemTime::now(),
@@ -251,7 +251,9 @@ mod tests {
         let set = of("[telemetry]\notlp-endpoint = 'http://127.0.0.1:4318/'").unwrap();
         assert_eq!(set.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318"));
         assert_eq!(of("").unwrap(), TelemetryConfig::default());
-        for bad in ["127.0.0.1:4318", "https://a:1", "http://a", "http://a:1/x", "http://:1", "http://a:x", "http://b:c@a:1"] {
+        for bad in
+            ["127.0.0.1:4318", "https://a:1", "http://a", "http://a:1/x", "http://:1", "http://a:x", "http://b:c@a:1"]
+        {
             let error = of(&format!("[telemetry]\notlp-endpoint = '{bad}'")).unwrap_err().to_string();
             assert!(error.contains("otlp-endpoint"), "{bad}: {error}");
         }

@@ -172,7 +172,7 @@ impl ChatAgents {
         }
         let late = starts_now.then(|| env.clock.sleep(limit));
         let (agent, inbox, at, spawn) = (self.agent.clone(), self.inbox.clone(), chat.clone(), env.spawn.clone());
-        let metrics = env.metrics.clone();
+        let (metrics, agent_id) = (env.metrics.clone(), session.agent.clone());
         let connection = self.connection(chat);
         let is_again = std::mem::replace(&mut connection.was_opened, true);
         let kind = if is_again { AgentStartLabel::Again } else { AgentStartLabel::First };
@@ -192,7 +192,7 @@ impl ChatAgents {
             if may_lack_folders {
                 opening.working_directories = here(spawn.as_ref(), opening.working_directories).await;
             }
-            let (started, agent_id) = (Instant::now(), agent.info().id);
+            let started = Instant::now();
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind();
             let opened = match late {
                 None => opened.await,
