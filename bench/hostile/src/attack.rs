@@ -70,7 +70,7 @@ impl Attack {
             Attack::HalfOpen => {
                 let mut stream = TcpStream::connect(address).await?;
                 stream.write_all(b"GET /ws HTTP/1.1\r\nHost: ").await?;
-                stream.read(&mut [0; 64]).await?;
+                drop(stream.read(&mut [0; 64]).await);
             }
             Attack::NeverReads => {
                 let all: Vec<String> = (0..job.streams).map(session).collect();
@@ -88,13 +88,16 @@ impl Attack {
                 let mut stream = TcpStream::connect(address).await?;
                 let head = format!("GET /ws?tkn=0123456789abcdef0123456789abcdef HTTP/1.1\r\nHost: {address}\r\n\r\n");
                 stream.write_all(head.as_bytes()).await?;
-                stream.read(&mut [0; 512]).await?;
+                drop(stream.read(&mut [0; 512]).await);
             }
             Attack::Subscriptions => {
                 let streams = job.streams as u64;
                 let message = |n: u64| {
-                    let resource =
-                        if n % 3 == 0 { format!("scripted:/none-{n}") } else { session((n % streams) as usize) };
+                    let resource = if n.is_multiple_of(3) {
+                        format!("scripted:/none-{n}")
+                    } else {
+                        session((n % streams) as usize)
+                    };
                     match n % 2 {
                         0 => {
                             json!({"jsonrpc": "2.0", "id": n, "method": "subscribe", "params": {"resource": resource}})

@@ -23,8 +23,9 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const IDLE: &str = "20";
 /// Workers that create, prompt and delete sessions.
 const MAKERS: usize = 2;
-/// The sessions that stay, and that clients follow.
+/// The sessions that clients follow, and the turns after which each is replaced by a new one.
 const STREAMS: usize = 5;
+const TURNS: u64 = 50;
 
 /// What the workers share.
 struct Work {
@@ -114,6 +115,11 @@ async fn visit(work: Arc<Work>, number: usize, pause: Duration) -> Result<()> {
         if number < STREAMS {
             socket.prompt(&uri, visits, "A short answer.").await?;
             socket.turn_end().await.context("a prompt of a visitor")?;
+            // A session that gets longer makes each snapshot larger, which is no growth of the host.
+            if visits % TURNS == 0 {
+                socket.call("disposeSession", json!({"session": uri})).await?;
+                socket.create(&uri).await?;
+            }
         } else {
             socket.call("ping", json!({})).await?;
         }

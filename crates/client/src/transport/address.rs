@@ -125,7 +125,7 @@ fn parse_ssh(rest: &str) -> Option<SshAddress> {
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && !(Check::SshOptions.is_enforced() && text.starts_with('-'))
+    !text.is_empty() && (!Check::SshOptions.is_enforced() || !text.starts_with('-'))
 }
 
 fn is_name(text: &str) -> bool {
