@@ -43,6 +43,8 @@ macro_rules! checks {
 checks! {
     /// A request names this host in its `Host` header.
     HostHeader = "host-header", "grove-server", "exactly_one_host_header_and_it_is_ours";
+    /// A process of an agent does nothing that persons alone may do.
+    AgentProcess = "agent-process", "grove", "an_agent_cannot_approve_its_own_requests";
     /// A browser's request comes from a page of this host.
     Origin = "origin", "grove-server", "a_foreign_origin_is_refused_and_none_is_fine";
     /// A browser's request that changes something comes from the same site.

@@ -42,7 +42,9 @@ pub mod copilot;
 mod dialect;
 mod http;
 mod listener;
+mod origin;
 mod principal;
+mod recording;
 
 pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use http::{

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use grove_checks::Check;
-use grove_core::{Scope, ScopeSet};
+use grove_core::{ClientId, Scope, ScopeSet, SessionId, warning};
+use grove_host::Host;
+use grove_host::audit::{AuditAction, AuditOutcome};
 
 use crate::listener::PeerAddress;
+use crate::origin::{Origin, PERSONS_ALONE, PeerProcess};
+use crate::recording;
 
 /// The name of the principal with the host's own token.
 const HOST_TOKEN: &str = "host";
@@ -17,11 +21,12 @@ const IN_PROCESS: &str = "in-process";
 /// The party behind a connection: the name of its token, its rights, and where it connects from.
 ///
 /// The host decides all of it. Nothing that a client says of itself changes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Principal {
     name: Arc<str>,
     scopes: ScopeSet,
     address: PeerAddress,
+    process: Arc<PeerProcess>,
 }
 
 /// The refusal of a request or an action that needs a scope that the token does not have.
@@ -36,13 +41,32 @@ pub(crate) struct MissingScope {
     token: Arc<str>,
 }
 
+/// The refusal of a request or an action.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Forbidden {
+    #[error(transparent)]
+    Scope(#[from] MissingScope),
+    #[error(
+        "{0} is for persons alone, and this connection belongs to a process of an agent: ask the person to do it in a \
+         terminal that no agent started, or on the page"
+    )]
+    Agent(String),
+    #[error("{0} is for persons alone, and the process behind this connection cannot be found: connect again")]
+    UnknownProcess(String),
+}
+
 /// The longest name of an operation that a refusal shows.
 const MAX_OPERATION_CHARS: usize = 100;
 
 impl Principal {
     /// The holder of a named token.
     pub fn new(name: impl Into<Arc<str>>, scopes: ScopeSet, address: PeerAddress) -> Self {
-        Self { name: name.into(), scopes, address }
+        Self { name: name.into(), scopes, address, process: Arc::new(PeerProcess::new(address)) }
+    }
+
+    /// The same principal, as a relay of a client with an address of its own.
+    pub(crate) fn relaying(self, client: PeerAddress) -> Self {
+        Self { process: Arc::new(PeerProcess::relay(self.address, client)), ..self }
     }
 
     /// A holder of the host's own token, who may do everything.
@@ -82,6 +106,56 @@ impl Principal {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The processes behind the connection.
+    pub(crate) fn process(&self) -> &PeerProcess {
+        &self.process
+    }
+
+    /// Refuses an operation that the principal may not carry out, by its scopes or by its process.
+    ///
+    /// The attempt of an agent is recorded, and shown in the session of the agent, or in the one that it is about.
+    pub(crate) async fn authorize(
+        &self,
+        host: &Host,
+        needed: ScopeSet,
+        operation: &str,
+        client: Option<&ClientId>,
+        about: Option<&SessionId>,
+    ) -> Result<(), Forbidden> {
+        self.check(needed, operation)?;
+        if needed.intersection(PERSONS_ALONE) == ScopeSet::NONE {
+            return Ok(());
+        }
+        self.refuse_agents(host, operation, client, about).await
+    }
+
+    /// Refuses an operation if the connection belongs to a process of an agent, or if that cannot be known.
+    pub(crate) async fn refuse_agents(
+        &self,
+        host: &Host,
+        operation: &str,
+        client: Option<&ClientId>,
+        about: Option<&SessionId>,
+    ) -> Result<(), Forbidden> {
+        if !Check::AgentProcess.is_enforced() {
+            return Ok(());
+        }
+        let operation: String = operation.chars().take(MAX_OPERATION_CHARS).collect();
+        let (forbidden, session) = match self.process.origin(host).await {
+            Origin::Other => return Ok(()),
+            Origin::Agent(session) => (Forbidden::Agent(operation.clone()), session.or_else(|| about.cloned())),
+            Origin::Unknown => (Forbidden::UnknownProcess(operation.clone()), about.cloned()),
+        };
+        tracing::warn!(%operation, address = %self.address, "an agent's process tried to act as a person");
+        let record = recording::record(host, self, client, AuditAction::AgentAttempt, &operation);
+        let record = record.with_session(session.as_ref().map(SessionId::as_str));
+        host.audit(record.with_outcome(AuditOutcome::Refused, Some(&forbidden.to_string())));
+        if let (Some(session), Forbidden::Agent(_)) = (session, &forbidden) {
+            host.warn(&session, warning::agent_attempt(&operation)).await;
+        }
+        Err(forbidden)
     }
 
     /// Says whether the principal has a right.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ClientId, ScopeSet};
+use grove_core::{ClientId, ScopeSet, SessionUri};
 use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
@@ -20,6 +20,7 @@ use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
 use super::{ahp, v1};
 use crate::principal::Principal;
+use crate::recording;
 
 pub(crate) struct ConnectionPeer {
     host: Host,
@@ -58,8 +59,22 @@ impl ConnectionPeer {
             Ok(RpcMessage::Request(request)) => {
                 let id = request.id.clone();
                 let needed = self.needed_scopes(&request.method, request.params);
-                if let Err(missing) = self.principal.check(needed, &request.method) {
-                    let error = not_permitted(&missing);
+                let client = self.client().or_else(|| named_client(request.params));
+                let session = recording::named_session(request.params);
+                let record = recording::begin(
+                    &self.host,
+                    &self.principal,
+                    client.as_ref(),
+                    needed,
+                    &request.method,
+                    session.as_deref(),
+                );
+                let reply = recording::recorded(reply, record);
+                let about = session.and_then(|session| SessionUri::from(session).id());
+                let allowed =
+                    self.principal.authorize(&self.host, needed, &request.method, client.as_ref(), about.as_ref());
+                if let Err(forbidden) = allowed.await {
+                    let error = not_permitted(&forbidden);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
                 let method = x_grove::Method::named(&request.method);
@@ -218,4 +233,15 @@ impl ConnectionPeer {
         let known = self.host.sequencer().find_client(&client);
         known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
     }
+}
+
+/// The id that a client gives itself when it connects.
+fn named_client(params: Option<&RawValue>) -> Option<ClientId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ClientName {
+        client_id: String,
+    }
+    let name: ClientName = serde_json::from_str(params?.get()).ok()?;
+    Some(name.client_id.into())
 }

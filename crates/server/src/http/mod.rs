@@ -22,6 +22,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use grove_host::sequencer::HostStopped;
 use grove_host::{Env, Host};
 use hyper::service::Service;
@@ -41,7 +42,7 @@ use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingCo
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, ProofRate};
 use ticket::Tickets;
-use wrong_tokens::{WrongTokens, gives_token, refuses_token};
+use wrong_tokens::{TokenFailure, WrongTokens, gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
@@ -52,6 +53,8 @@ use crate::principal::Principal;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
 const HEAD_BYTES: usize = 16 << 10;
+/// The wrong tokens of an address within a minute that are recorded one by one.
+const RECORDED_FAILURES: u32 = 16;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -230,18 +233,29 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 }
 
 impl ListenerState {
-    /// Waits before a wrong token is answered.
-    async fn delay_wrong_token(&self) {
-        let clock = &self.host.env().clock;
-        clock.sleep(self.wrong_tokens.count(clock.now())).await;
+    /// Records a wrong token, and waits before it is answered.
+    async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
+        let (clock, from) = (&self.host.env().clock, from.unwrap_or(PeerAddress::InProcess));
+        let now = clock.now();
+        let TokenFailure { delay, failures } = self.wrong_tokens.count(from, now);
+        // The log is for people: of a flood of guesses, the growing number is recorded.
+        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
+            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
+            let detail = format!("wrong token number {failures} of this address within a minute");
+            let record = record.with_detail(Some(&detail));
+            self.host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
+        }
+        clock.sleep(delay).await;
     }
 
     /// The party behind a connection that was admitted.
     fn principal(&self, peer: PeerAddress) -> Arc<Principal> {
-        Arc::new(match self.access.proof() {
+        let principal = match self.access.proof() {
             Authentication::Required => Principal::host_token(peer),
             Authentication::NotRequired => Principal::owner(peer),
-        })
+        };
+        principal.process().admitted(&self.host);
+        Arc::new(principal)
     }
 
     /// Checks a page's answer, and returns the message that proves the host to the page.
@@ -269,6 +283,8 @@ fn router(server: ListenerState) -> Router {
 /// Rejects requests whose `Host` or `Origin` is not ours, or whose end is ambiguous.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
     let gives_token = gives_token(&request);
+    let from = request.extensions().get::<PeerAddress>().copied();
+    let operation = format!("{} {}", request.method(), request.uri().path());
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
     let source = || check_site(method, headers).and_then(|()| server.access.check_source(headers));
@@ -281,7 +297,7 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if gives_token && refuses_token(response.status()) {
-        server.delay_wrong_token().await;
+        server.delay_wrong_token(from, &operation).await;
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
@@ -311,9 +327,17 @@ async fn page_or_upgrade(
 }
 
 /// Issues a ticket to a client with the token.
-async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
+async fn issue_ticket(
+    State(server): State<ListenerState>,
+    Extension(peer): Extension<PeerAddress>,
+    request: Request,
+) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
         return refusal.into_response();
+    }
+    // Another process could use the ticket, which would not be known for an agent's.
+    if let Err(forbidden) = server.principal(peer).refuse_agents(&server.host, "POST /ticket", None, None).await {
+        return (StatusCode::FORBIDDEN, format!("{forbidden}\n")).into_response();
     }
     let ticket = match server.tickets.issue() {
         Ok(ticket) => ticket,
@@ -365,7 +389,8 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
         // Otherwise this would be the fast way to try tokens.
         if gives_token(&request) {
-            server.delay_wrong_token().await;
+            let from = request.extensions().get::<PeerAddress>().copied();
+            server.delay_wrong_token(from, "GET /healthz").await;
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
