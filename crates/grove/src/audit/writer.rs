@@ -167,7 +167,7 @@ mod tests {
         files.write(&record(3), 7).unwrap();
         let reader = AuditReader::open(folder.path(), AuditFilter::default());
         assert_eq!(reader.map(|record| record.time.0).collect::<Vec<_>>(), [1, 3]);
-        assert!(fs::read_to_string(path).unwrap().contains(r#"{"dropped":7,"time":3}"#));
+        assert!(fs::read_to_string(path).unwrap().contains(r#"{"time":3,"dropped":7}"#));
     }
 
     #[test]
