@@ -228,6 +228,8 @@ checks! {
     ClientId = "client-id", SERVER, "a_client_id_belongs_to_the_token_that_first_used_it";
     /// A token without the scope `folders` stays inside the configured roots.
     Folders = "folders", SERVER, "a_token_without_folders_stays_inside_the_roots";
+    /// A process of an agent does nothing that persons alone may do.
+    AgentProcess = "agent-process", GROVE, "an_agent_cannot_approve_its_own_requests";
 }
 
 impl Check {

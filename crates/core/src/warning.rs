@@ -18,6 +18,13 @@ pub fn is_shared_folder(warning: &str) -> bool {
     warning.ends_with(SHARED_FOLDER)
 }
 
+/// The warning that a process of an agent asked for something that persons alone may do.
+pub fn agent_attempt(operation: &str) -> String {
+    format!(
+        "a process of this session's agent tried to act as a person ({operation}), and was refused: see `grove audit`"
+    )
+}
+
 /// The warning that a session has moved to another host.
 pub fn moved(to: &RemoteSession) -> String {
     let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();

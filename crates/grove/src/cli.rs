@@ -1,6 +1,7 @@
 //! The command line: every command, flag and help text.
 
 mod agents;
+mod audit;
 mod chats;
 mod copilot;
 mod help;
@@ -25,6 +26,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use agents::AGENTS_HELP;
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, LogsArgs};
+use audit::AUDIT_HELP;
+pub(crate) use audit::AuditArgs;
 use chats::CHATS_HELP;
 pub(crate) use chats::{ChatsAction, ChatsArgs, MarkArgs};
 use copilot::COPILOT_HELP;
@@ -196,6 +199,11 @@ pub(crate) enum Command {
     ///
     /// Needs no host. The newest megabyte is kept, also after the agent has ended.
     Logs(LogsArgs),
+    /// Show who did what: log-ins, prompts, approvals, changes, and refused attempts
+    ///
+    /// Needs no host. Reads the audit log in the data folder, oldest record first.
+    #[command(after_help = AUDIT_HELP)]
+    Audit(AuditArgs),
     /// Run the host in the foreground until SIGTERM, SIGINT or `grove stop`
     ///
     /// Prints the addresses of the host. The token is only shown on a terminal, or with --json, so that no log holds

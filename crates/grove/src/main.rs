@@ -21,6 +21,7 @@
 //! - [`history`]: sessions of other tools on this machine; [`import_export`]: sessions from and for other programs
 
 mod agents;
+mod audit;
 mod background;
 mod chat_client;
 mod cli;
@@ -133,6 +134,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),
+        Command::Audit(args) => commands::audit::run(&common, &args),
         Command::Serve(args) if args.stdio => commands::bridge::run(&common, &args, CloseNotice::Sent),
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),

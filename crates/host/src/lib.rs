@@ -14,6 +14,7 @@
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
 //! - [`history`], [`session_hub`], [`tokens`], `trust`: services that the program passes to the host.
+//! - [`audit`]: records of who changed what, for a log that the program passes to the host.
 //! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
 //!
 //! A program that embeds a host uses [`Host`] and what is beside it here. The public modules are for `grove-server`,
@@ -60,6 +61,8 @@
 //!
 //! `examples/embed.rs` of `grove-server` serves a host with an agent of its own.
 
+mod agent_processes;
+pub mod audit;
 mod branch;
 mod client_storage;
 mod config;
@@ -84,6 +87,7 @@ mod trust;
 pub mod turns;
 mod usage;
 
+pub use agent_processes::{AgentProcesses, AgentRoot};
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};
 pub use config::{Compaction, Config, Durability, FolderReach, Folders, Limits};
 pub use editors::Editors;

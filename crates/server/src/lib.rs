@@ -43,7 +43,9 @@ mod dialect;
 mod http;
 pub mod limits;
 mod listener;
+mod origin;
 mod principal;
+mod recording;
 
 pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
 pub use http::{

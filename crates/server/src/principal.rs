@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use grove_checks::Check;
-use grove_core::{Scope, ScopeSet};
+use grove_core::{ClientId, Scope, ScopeSet, SessionId, warning};
+use grove_host::audit::{AuditAction, AuditOutcome};
 use grove_host::tokens::{TokenGrant, TokenPublicId};
 use grove_host::{Clock, ConnectionUsage, FolderReach, Host};
 
 use crate::listener::PeerAddress;
+use crate::origin::{Origin, PERSONS_ALONE, PeerProcess};
+use crate::recording;
 
 /// The name of the principal behind the host's Unix socket.
 const OWNER: &str = "owner";
@@ -17,13 +20,14 @@ const IN_PROCESS: &str = "in-process";
 /// The party behind a connection: the name of its token, its rights, and where it connects from.
 ///
 /// The host decides all of it. Nothing that a client says of itself changes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Principal {
     name: Arc<str>,
     scopes: ScopeSet,
     address: PeerAddress,
     /// The token, which may end before the connection; none for the owner's socket and the host's own process.
     token: Option<TokenGrant>,
+    process: Arc<PeerProcess>,
 }
 
 /// The refusal of a request or an action that needs a scope that the token does not have.
@@ -42,15 +46,36 @@ pub(crate) struct MissingScope {
 const MAX_OPERATION_CHARS: usize = 300;
 const MAX_FOLDER_CHARS: usize = 200;
 
+/// The refusal of a request or an action.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Forbidden {
+    #[error(transparent)]
+    Scope(#[from] MissingScope),
+    #[error(
+        "{0} is for persons alone, and this connection belongs to a process of an agent: ask the person to do it in a \
+         terminal that no agent started, or on the page"
+    )]
+    Agent(String),
+    #[error("{0} is for persons alone, and the process behind this connection cannot be found: connect again")]
+    UnknownProcess(String),
+}
+
+
 impl Principal {
     /// The holder of a named token.
     pub fn new(name: impl Into<Arc<str>>, scopes: ScopeSet, address: PeerAddress) -> Self {
-        Self { name: name.into(), scopes, address, token: None }
+        Self { name: name.into(), scopes, address, token: None, process: Arc::new(PeerProcess::new(address)) }
+    }
+
+    /// The same principal, as a relay of a client with an address of its own.
+    pub(crate) fn relaying(self, client: PeerAddress) -> Self {
+        Self { process: Arc::new(PeerProcess::relay(self.address, client)), ..self }
     }
 
     /// The holder of a token, with its rights until it ends.
     pub fn of_token(token: TokenGrant, address: PeerAddress) -> Self {
-        Self { name: token.name.clone(), scopes: token.scopes, address, token: Some(token) }
+        let process = Arc::new(PeerProcess::new(address));
+        Self { name: token.name.clone(), scopes: token.scopes, address, token: Some(token), process }
     }
 
     /// A process of the host's owner, through the host's own socket.
@@ -140,6 +165,56 @@ impl Principal {
             }
         }
         Ok(())
+    }
+
+    /// The processes behind the connection.
+    pub(crate) fn process(&self) -> &PeerProcess {
+        &self.process
+    }
+
+    /// Refuses an operation that the principal may not carry out, by its scopes or by its process.
+    ///
+    /// The attempt of an agent is recorded, and shown in the session of the agent, or in the one that it is about.
+    pub(crate) async fn authorize(
+        &self,
+        host: &Host,
+        needed: ScopeSet,
+        operation: &str,
+        client: Option<&ClientId>,
+        about: Option<&SessionId>,
+    ) -> Result<(), Forbidden> {
+        self.check(needed, operation)?;
+        if needed.intersection(PERSONS_ALONE) == ScopeSet::NONE {
+            return Ok(());
+        }
+        self.refuse_agents(host, operation, client, about).await
+    }
+
+    /// Refuses an operation if the connection belongs to a process of an agent, or if that cannot be known.
+    pub(crate) async fn refuse_agents(
+        &self,
+        host: &Host,
+        operation: &str,
+        client: Option<&ClientId>,
+        about: Option<&SessionId>,
+    ) -> Result<(), Forbidden> {
+        if !Check::AgentProcess.is_enforced() {
+            return Ok(());
+        }
+        let operation: String = operation.chars().take(MAX_OPERATION_CHARS).collect();
+        let (forbidden, session) = match self.process.origin(host).await {
+            Origin::Other => return Ok(()),
+            Origin::Agent(session) => (Forbidden::Agent(operation.clone()), session.or_else(|| about.cloned())),
+            Origin::Unknown => (Forbidden::UnknownProcess(operation.clone()), about.cloned()),
+        };
+        tracing::warn!(%operation, address = %self.address, "an agent's process tried to act as a person");
+        let record = recording::record(host, self, client, AuditAction::AgentAttempt, &operation);
+        let record = record.with_session(session.as_ref().map(SessionId::as_str));
+        host.audit(record.with_outcome(AuditOutcome::Refused, Some(&forbidden.to_string())));
+        if let (Some(session), Forbidden::Agent(_)) = (session, &forbidden) {
+            host.warn(&session, warning::agent_attempt(&operation)).await;
+        }
+        Err(forbidden)
     }
 
     /// Says whether the principal has a right.

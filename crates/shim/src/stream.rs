@@ -98,6 +98,12 @@ impl ShimStream {
             .map_err(|_| ShimError::ConnectionClosed("it does not answer; its process may be stopped".to_owned()))?
     }
 
+    /// The process id of the shim that runs in a folder, if one runs. It is not disturbed.
+    pub async fn find(folder: &Path) -> Option<u32> {
+        let peer = connect(folder).await.ok()?.peer_cred().ok()?;
+        peer.pid().and_then(|id| u32::try_from(id).ok())
+    }
+
     /// The process id of the agent, and of its group.
     pub fn agent(&self) -> Option<u32> {
         self.writer.shared.agent

@@ -10,6 +10,7 @@
 //! - [`FileError`]: the reason of a refusal. It never reveals whether a path outside the roots exists.
 //!
 //! - [`Process`]: a program in its own process group, which is ended reliably, with everything that it started.
+//!   [`adopt_orphans`]: descendants stay below this process. [`ancestry`]: the processes above one.
 //! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest part of their output.
 //!
 //! - [`GitRepository`]: the git repository of a folder, with its branch, remote and pull request.
@@ -54,7 +55,10 @@ mod watch;
 pub use browse::{FileContent, FileKind, FileMetadata, FolderEntry, SymlinkMode, list, read, resolve};
 pub use error::FileError;
 pub use policy::{FileAccess, Policy, Roots};
-pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherited_environment};
+pub use process::{
+    Ancestry, Exit, ProcFolder, Process, ProcessError, ProcessKey, ProcessStat, ProcessTable, Program, adopt_orphans,
+    ancestry, descendants, inherit_nothing, inherited_environment, reap_orphans,
+};
 pub use repository::{GitConfig, GitRepository, pull_request_address, remote_name};
 pub use terminal::{
     Terminal, TerminalDriver, TerminalError, TerminalLimits, TerminalOutput, TerminalRequest, TerminalSize, Terminals,

@@ -44,5 +44,5 @@ pub(crate) mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
 pub use map::{UpdateError, read_update};
-pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, shim_folder};
+pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, ShimProcess, shim_folder};
 pub use program::AcpProgram;

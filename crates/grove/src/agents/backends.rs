@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_agents::Agent;
-use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions};
+use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions, ShimProcess};
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{AgentId, ChatId, ModelInfo, SessionId};
-use grove_host::{AgentFinder, Host, HostStopped};
+use grove_host::{AgentFinder, AgentProcesses, AgentRoot, Host, HostStopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
 
@@ -96,10 +96,11 @@ impl Backends {
         self.pool.sweep(running).await;
     }
 
-    /// Connects the agents to the started host: it serves their editor requests, and learns their models.
+    /// Connects the agents to the started host: it recognizes their processes, serves their editor requests, and learns their models.
     pub(crate) fn attend(&self, host: &Host) {
         // It is set only here, so it cannot be set already.
         self.editors.0.set(host.clone()).ok();
+        host.set_agent_processes(Arc::new(ShimRoots(self.pool.clone())));
         for models in &self.models {
             announce(models.clone(), host);
         }
@@ -163,6 +164,16 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
 fn announce(mut models: watch::Receiver<Vec<ModelInfo>>, host: &Host) {
     let host = host.clone();
     tokio::spawn(async move { while models.changed().await.is_ok() && host.agents_changed().await.is_ok() {} });
+}
+
+/// The shims of the agents, as the roots of their processes.
+struct ShimRoots(Arc<ProcessPool>);
+
+impl AgentProcesses for ShimRoots {
+    fn roots(&self) -> Vec<AgentRoot> {
+        let shims = self.0.shims().into_iter();
+        shims.map(|ShimProcess { process, session }| AgentRoot { process, session }).collect()
+    }
 }
 
 /// The editors of a host that starts after its agents were created.

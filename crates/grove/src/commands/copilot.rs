@@ -105,9 +105,9 @@ async fn serve(carrier: &CopilotRelay, listener: &mut QuickAckListener) -> Resul
     loop {
         tokio::select! {
             accepted = listener.accept(), if carried.len() < MOST => {
-                let (stream, _) = accepted.context("no more connections can be accepted")?;
-                let carrier = carrier.clone();
-                carried.spawn(async move { carrier.carry(stream).await });
+                let (stream, peer) = accepted.context("no more connections can be accepted")?;
+                let (carrier, local) = (carrier.clone(), listener.local_addr()?);
+                carried.spawn(async move { carrier.carry(stream, peer, local).await });
             }
             Some(done) = carried.join_next(), if !carried.is_empty() => {
                 if let Ok(Err(error)) = done {
@@ -124,7 +124,7 @@ enum Transport {
     /// The pipes of the parent process, or none: no secret is needed.
     Pipes,
     /// A port that other programs can reach: clients must send the secret.
-    Port,
+    Port { peer: SocketAddr, local: SocketAddr },
 }
 
 /// The host's endpoint for this program.
@@ -136,9 +136,9 @@ struct CopilotRelay {
 }
 
 impl CopilotRelay {
-    async fn carry(&self, stream: QuickAckStream) -> Result<()> {
+    async fn carry(&self, stream: QuickAckStream, peer: SocketAddr, local: SocketAddr) -> Result<()> {
         let (reading, writing) = tokio::io::split(stream);
-        exchange(self.open(Transport::Port).await?, reading, writing).await
+        exchange(self.open(Transport::Port { peer, local }).await?, reading, writing).await
     }
 
     async fn open(&self, transport: Transport) -> Result<TokioIo<Upgraded>> {
@@ -155,9 +155,10 @@ impl CopilotRelay {
         if let Some(secret) = &self.secret {
             request = request.header(sdk::SECRET, secret);
         }
-        if transport == Transport::Pipes {
-            request = request.header(sdk::TRANSPORT, sdk::PIPES);
-        }
+        request = match transport {
+            Transport::Pipes => request.header(sdk::TRANSPORT, sdk::PIPES),
+            Transport::Port { peer, local } => request.header(sdk::CLIENT, format!("{peer} {local}")),
+        };
         if KEEPS_TEMP_FILES.iter().any(|name| std::env::var_os(name).is_some_and(|value| value == "true")) {
             request = request.header(sdk::KEEPS_TEMP_FILES, "true");
         }

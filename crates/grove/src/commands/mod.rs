@@ -4,6 +4,7 @@ pub(crate) mod agent_shim;
 pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod attach;
+pub(crate) mod audit;
 pub(crate) mod bridge;
 pub(crate) mod cd;
 pub(crate) mod chats;

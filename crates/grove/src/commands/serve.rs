@@ -26,6 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Failure, print_line, print_page_url};
 use crate::agents::backends::{Backends, ConfiguredAgentFinder};
+use crate::audit::{self, AuditFiles};
 use crate::cli::{Common, ServeArgs};
 use crate::damage_file;
 use crate::data_folder::DataFolder;
@@ -77,6 +78,7 @@ fn workers() -> usize {
 
 async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     let mut signals = HostSignals::listen()?;
+    adopt_orphans();
     let folder = DataFolder::take(&settings.data_dir.value)?;
     let listeners = HostListeners::begin(settings, &folder).await?;
     let found = listeners.find()?;
@@ -149,6 +151,17 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     }
 }
 
+/// The time after which an ended child of the host is an orphan that nobody waits for.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Keeps the processes of agents below the host, also if they fork twice or outlive their shim.
+fn adopt_orphans() {
+    match grove_work::adopt_orphans() {
+        Ok(()) => drop(tokio::spawn(grove_work::reap_orphans(ORPHAN_PATIENCE))),
+        Err(error) => tracing::warn!(%error, "a process that outlives its agent is not recognized as the agent's"),
+    }
+}
+
 /// A host on its data folder, before it listens.
 struct StartedHost {
     host: Host,
@@ -181,6 +194,9 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     backends.sweep(&running_chats(&recovered.state)).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
+    let audit_folder = audit::folder(folder.path());
+    let unwritable = || format!("the audit log in {} cannot be written", audit_folder.display());
+    host.set_audit_log(Arc::new(AuditFiles::open(audit_folder.clone()).with_context(unwritable)?));
     host.set_storage_check(folder.check());
     let storage = Box::new(TokensFile::of(folder.path()));
     let tokens = TokenRegistry::open(host.env().clone(), token.into(), storage).context("cannot read the tokens")?;

@@ -10,6 +10,7 @@ mod life;
 mod places;
 mod quirks;
 mod restarts;
+mod self_approval;
 mod settings;
 mod shows;
 mod spills;

@@ -285,6 +285,13 @@ fn the_json_of_every_command_keeps_its_members() {
     assert!(missed.is_empty(), "commands without a golden: {missed:?}");
 }
 
+/// An audit log: an older file, and the newest with a line that was cut.
+const AUDITED_BEFORE: &str = r#"{"time":1600000000000,"token":"host","address":"127.0.0.1:5000","action":"log-in","operation":"initialize","outcome":"done"}
+{"time":1700000000000,"token":"","address":"10.0.0.2:5000","action":"log-in","operation":"GET /ws","detail":"wrong token number 1 of this address within a minute","outcome":"refused","reason":"the token is wrong"}
+"#;
+const AUDITED: &str = r#"{"time":1700000000001,"token":"phone","client":"a","address":"process 7 of user 1000","action":"approve","operation":"chat/toolCallConfirmed","session":"scripted:/s","detail":"make","outcome":"done"}
+{"time":1700000000002,"token":"host","client":"b","addr"#;
+
 /// Commands on finished sessions. The order matters: some change what later ones print.
 fn sessions_and_trees() -> BTreeSet<String> {
     let mut goldens = Goldens::new(place_of("tree"));
@@ -292,6 +299,9 @@ fn sessions_and_trees() -> BTreeSet<String> {
     let log = goldens.place.data().join("session-state/s/events.jsonl").display().to_string();
     goldens.of("inspect", &[&log]);
     goldens.run("check-file", "check", &[&log]);
+    goldens.place.write("data/audit/audit.1.jsonl", AUDITED_BEFORE);
+    goldens.place.write("data/audit/audit.jsonl", AUDITED);
+    goldens.of("audit", &["--since", "2023-11-14"]);
     let file = goldens.place.write("a.txt", "text\n").display().to_string();
     let out = goldens.place.path("out").display().to_string();
     let host = goldens.place.serve(&[]);

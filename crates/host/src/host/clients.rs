@@ -16,6 +16,14 @@ impl Host {
         }));
     }
 
+    /// Adds a warning to a session, for the clients that see it and for those that come later.
+    pub async fn warn(&self, session: &SessionId, words: String) {
+        if let Some(session) = self.open_session(session) {
+            // A session that ends at this moment needs no warning.
+            session.inbox.send(ToSession::Warn(words)).await.ok();
+        }
+    }
+
     async fn release_client(&self, client: ClientId) -> Result<(), HostStopped> {
         let left = self.0.sequencer.find_client(&client).map(|known| known.touched);
         self.0.env.clock.sleep(self.0.config.limits.client_grace).await;

@@ -32,6 +32,8 @@ use connections::UnattachedConnections;
 use open_sessions::OpenSessions;
 use status::StorageCheck;
 
+use crate::agent_processes::AgentProcesses;
+use crate::audit::AuditLog;
 use crate::config::Config;
 use crate::editors::Editors;
 use crate::env::Env;
@@ -109,6 +111,10 @@ pub(crate) struct HostInner {
     tokens: OnceLock<TokenRegistry>,
     /// The trusted folders, if the host manages them.
     trust: OnceLock<Arc<dyn FolderTrust>>,
+    /// The processes of agents, if the host has any.
+    agent_processes: OnceLock<Arc<dyn AgentProcesses>>,
+    /// The audit log, if the host keeps one.
+    pub(crate) audit_log: OnceLock<Arc<dyn AuditLog>>,
     /// Damage that was found at the start.
     damage: Arc<[String]>,
     storage: StorageHealth,
@@ -172,6 +178,8 @@ impl Host {
             session_hub: OnceLock::new(),
             tokens: OnceLock::new(),
             trust: OnceLock::new(),
+            agent_processes: OnceLock::new(),
+            audit_log: OnceLock::new(),
             damage,
             storage,
             storage_check: OnceLock::new(),

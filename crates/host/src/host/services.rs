@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use grove_work::{WatchError, WatchLimits, Watcher};
 
 use super::Host;
+use crate::agent_processes::{AgentProcesses, AgentRoot};
 use crate::history::History;
 use crate::hooks::Hook;
 use crate::session_hub::SessionHubService;
@@ -63,6 +64,18 @@ impl Host {
     /// The trusted folders, if the host manages them.
     pub fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
         self.0.trust.get()
+    }
+
+    /// Lets the host recognize the processes of agents. Only the first call has an effect.
+    pub fn set_agent_processes(&self, processes: Arc<dyn AgentProcesses>) {
+        if self.0.agent_processes.set(processes).is_err() {
+            tracing::warn!("a host knows agents' processes from one place: the second one is not used");
+        }
+    }
+
+    /// The processes below which everything belongs to an agent.
+    pub fn agent_roots(&self) -> Vec<AgentRoot> {
+        self.0.agent_processes.get().map(|processes| processes.roots()).unwrap_or_default()
     }
 
     /// The file watcher, started when it is first needed.

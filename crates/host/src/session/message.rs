@@ -21,6 +21,7 @@ use super::persistence::StorageClientPresence;
 use super::spills::SessionSpills;
 use super::tree::{TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 use super::workspace::{WorkspaceReply, WorkspaceRequest, WorkspaceUpdate};
+use crate::audit::PendingRecord;
 use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Hooks;
@@ -36,6 +37,8 @@ pub(crate) enum ToSession {
     AgentOpened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
     /// Another session started or ended a turn in a folder of this one.
     ActiveFoldersChanged,
+    /// Adds a warning that a person should read.
+    Warn(String),
     /// A participating client has been disconnected for too long.
     ClientGone(ClientId),
     /// Reads the log of a chat, for an agent without its conversation.
@@ -81,6 +84,8 @@ pub struct ClientAction {
     /// The request, or the reason why it is invalid.
     pub client_request: Result<ClientRequest, String>,
     pub origin: ActionOrigin,
+    /// Its record in the audit log.
+    pub record: PendingRecord,
     /// Makes the reply to the client alone: the refusal, or that nothing changes.
     pub answer: Box<dyn FnOnce(DispatchOutcome) -> DirectReply + Send>,
 }

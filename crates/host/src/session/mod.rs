@@ -52,6 +52,7 @@ use self::persistence::{Persistence, Publisher};
 use self::spills::{LeftoverSpills, SessionSpills};
 use self::tree::TreeOperations;
 use self::workspace::WorkspaceFolder;
+use crate::audit::AuditOutcome;
 use crate::env::Task;
 use crate::refusal::{Refusal, refusal_label};
 use crate::sequencer::{HostStopped, ToSequencer};
@@ -273,6 +274,11 @@ impl SessionTask {
                 self.warn_of_collisions(&mut out);
                 self.send(out).await?;
             }
+            ToSession::Warn(words) => {
+                let mut out = Outbox::default();
+                self.warn(words, &mut out);
+                self.send(out).await?;
+            }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::AgentOpened(chat, opened) => self.agent_opened(chat, opened).await?,
             ToSession::StorageClient(presence) => self.storage_client_is(presence).await?,
@@ -296,8 +302,10 @@ impl SessionTask {
     }
 
     async fn dispatch(&mut self, dispatch: ClientAction) -> Result<(), HostStopped> {
+        let mut record = dispatch.record;
         let attempted = match dispatch.client_request {
             Ok(ClientRequest::Command(command)) => {
+                record.describe(&command, &self.tip);
                 let command = Command::Client(dispatch.origin.client.clone(), *command);
                 self.attempt_from(command, Some(dispatch.origin)).await?.map_err(ActionRefusal::from)
             }
@@ -308,9 +316,18 @@ impl SessionTask {
             self.session_context.env.metrics.refusals.of(refusal_label(refused.kind())).increment();
         }
         let reply = match attempted {
-            Ok(CommandOutcome::Happened) => return Ok(()),
-            Ok(CommandOutcome::NoChange) => DispatchOutcome::NoChange,
-            Err(refused) => DispatchOutcome::Refused(refused),
+            Ok(CommandOutcome::Happened) => {
+                record.finish(AuditOutcome::Done, None);
+                return Ok(());
+            }
+            Ok(CommandOutcome::NoChange) => {
+                record.finish(AuditOutcome::Unchanged, None);
+                DispatchOutcome::NoChange
+            }
+            Err(refused) => {
+                record.finish(AuditOutcome::Refused, Some(&refused.to_string()));
+                DispatchOutcome::Refused(refused)
+            }
         };
         self.session_context.sequencer.tell(ToSequencer::SendDirect((dispatch.answer)(reply))).await
     }

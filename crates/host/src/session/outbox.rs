@@ -14,6 +14,9 @@ use super::{SessionTask, ToSession};
 use crate::host::Host;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
+/// The warnings that a session may have.
+const MAX_WARNINGS: usize = 20;
+
 /// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]
 pub(super) struct Outbox {
@@ -268,6 +271,16 @@ impl SessionTask {
         let warnings: Vec<String> =
             others.cloned().chain(self.session_context.active_folders.collisions(&self.tip.id)).collect();
         if self.tip.details.warnings != warnings {
+            let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
+            self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), out).ok();
+        }
+    }
+
+    /// Adds a warning, unless the session has it or has too many.
+    pub(super) fn warn(&mut self, words: String, out: &mut Outbox) {
+        let warnings = &self.tip.details.warnings;
+        if !warnings.contains(&words) && warnings.len() < MAX_WARNINGS {
+            let warnings = warnings.iter().cloned().chain([words]).collect();
             let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
             self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), out).ok();
         }

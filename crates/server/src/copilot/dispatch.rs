@@ -4,6 +4,8 @@
 //! all handlers together at every poll, which is megabytes without optimisation.
 
 use futures_util::future::BoxFuture;
+use grove_core::{ScopeSet, SessionId};
+use grove_host::audit::AuditOutcome;
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
 use grove_wire::scopes;
@@ -14,6 +16,7 @@ use serde_json::value::RawValue;
 use super::peer::{CopilotError, CopilotPeer, CopilotResult};
 use super::permissions::no_locations;
 use crate::http::TokenId;
+use crate::recording;
 
 /// A request of a known method, with its params unread.
 #[derive(Clone, Copy)]
@@ -59,15 +62,34 @@ fn encode<R: Serialize>(result: &R) -> CopilotResult {
 }
 
 impl CopilotPeer {
-    /// Starts the handler of a method. Before a client is authenticated, `connect` alone is handled.
-    pub(super) fn dispatch<'a>(&'a self, method: Method, params: Option<&'a RawValue>) -> BoxFuture<'a, CopilotResult> {
+    /// Handles a method, if the client may call it, and records the outcome.
+    ///
+    /// Before a client is authenticated, `connect` alone is handled.
+    pub(super) async fn dispatch(&self, method: Method, params: Option<&RawValue>) -> CopilotResult {
         if method != Method::Connect && !self.is_in() {
-            return Box::pin(std::future::ready(Err(CopilotError::Error(error::authentication_required()))));
+            return Err(CopilotError::Error(error::authentication_required()));
         }
-        if let Err(missing) = self.principal().check(scopes::copilot_method(method).into(), method.as_str()) {
-            let error = error::not_permitted(method.as_str(), missing);
-            return Box::pin(std::future::ready(Err(CopilotError::Error(error))));
+        let (needed, name) = (ScopeSet::from(scopes::copilot_method(method)), method.as_str());
+        let (host, client) = (self.host(), Some(self.client()));
+        let session = recording::named_session(params);
+        let record = recording::begin(host, self.principal(), client, needed, name, session.as_deref());
+        let about = session.map(SessionId::from);
+        let allowed = self.principal().authorize(host, needed, name, client, about.as_ref()).await;
+        let result = match allowed {
+            Ok(()) => self.begin(method, params).await,
+            Err(forbidden) => Err(CopilotError::Error(error::not_permitted(name, forbidden))),
+        };
+        match &result {
+            Ok(_) => record.finish(AuditOutcome::Done, None),
+            Err(CopilotError::Failed(reason)) => record.finish(AuditOutcome::Refused, Some(reason)),
+            Err(CopilotError::Refused(error)) => record.finish(AuditOutcome::Refused, Some(&error.to_string())),
+            Err(CopilotError::Error(error)) => record.finish(AuditOutcome::Refused, Some(&error.message)),
         }
+        result
+    }
+
+    /// Starts the handler of a method.
+    fn begin<'a>(&'a self, method: Method, params: Option<&'a RawValue>) -> BoxFuture<'a, CopilotResult> {
         let call = MethodCall { method, params };
         match method {
             Method::Connect => call.answer_now(|params| self.connect(params)),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::principal::{MissingScope, Principal};
+use crate::principal::{Forbidden, Principal};
 
 pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let params = params.ok_or_else(|| ErrorObject::invalid_params("params are missing"))?;
@@ -49,9 +49,9 @@ pub(super) fn not_initialized() -> ErrorObject {
     ErrorObject::invalid_request("send `initialize` or `reconnect` first")
 }
 
-/// The answer to a request that needs a scope that the client's token does not have.
-pub(super) fn not_permitted(missing: &MissingScope) -> ErrorObject {
-    ErrorObject::new(error_code(RefusalKind::NotPermitted), missing.to_string())
+/// The answer to a request that the client may not send.
+pub(super) fn not_permitted(forbidden: &Forbidden) -> ErrorObject {
+    ErrorObject::new(error_code(RefusalKind::NotPermitted), forbidden.to_string())
 }
 
 pub(super) fn stopped(stopped: HostStopped) -> ErrorObject {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ClientId, ScopeSet};
+use grove_core::{ClientId, ScopeSet, SessionId, SessionUri};
 use grove_host::Host;
 use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
@@ -20,7 +20,8 @@ use super::import::ImportJobs;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
 use super::{ahp, v1};
-use crate::principal::{MissingScope, Principal};
+use crate::principal::{Forbidden, Principal};
+use crate::recording;
 
 pub(crate) struct ConnectionPeer {
     host: Host,
@@ -64,8 +65,21 @@ impl ConnectionPeer {
             Ok(RpcMessage::Request(request)) => {
                 let id = request.id.clone();
                 let needed = self.needed_scopes(&request.method, request.params);
-                if let Err(missing) = self.check_scopes(needed, &request.method, request.params).await {
-                    let error = not_permitted(&missing);
+                let client = self.client().or_else(|| named_client(request.params));
+                let session = recording::named_session(request.params);
+                let record = recording::begin(
+                    &self.host,
+                    &self.principal,
+                    client.as_ref(),
+                    needed,
+                    &request.method,
+                    session.as_deref(),
+                );
+                let reply = recording::recorded(reply, record);
+                let about = session.and_then(|session| SessionUri::from(session).id());
+                let allowed = self.authorize(needed, &request.method, request.params, client.as_ref(), about.as_ref());
+                if let Err(forbidden) = allowed.await {
+                    let error = not_permitted(&forbidden);
                     count_refusal(&self.host, &error);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
@@ -143,15 +157,18 @@ impl ConnectionPeer {
         }
     }
 
-    /// Refuses a request that needs a scope that the client's token does not have.
-    async fn check_scopes(
+    /// Refuses a request that the client may not make: by its scopes, its folders or its process.
+    async fn authorize(
         &self,
         needed: ScopeSet,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Result<(), MissingScope> {
-        self.principal.check(needed, method)?;
-        self.principal.check_folders(&self.host, further::named_folders(method, params), method).await
+        client: Option<&ClientId>,
+        about: Option<&SessionId>,
+    ) -> Result<(), Forbidden> {
+        self.principal.authorize(&self.host, needed, method, client, about).await?;
+        let folders = further::named_folders(method, params);
+        Ok(self.principal.check_folders(&self.host, folders, method).await?)
     }
 
     /// The scopes that a request needs. An unknown one needs none: the dialect refuses it.
@@ -264,4 +281,15 @@ impl ConnectionPeer {
         let known = self.host.sequencer().find_client(&client);
         known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
     }
+}
+
+/// The id that a client gives itself when it connects.
+fn named_client(params: Option<&RawValue>) -> Option<ClientId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ClientName {
+        client_id: String,
+    }
+    let name: ClientName = serde_json::from_str(params?.get()).ok()?;
+    Some(name.client_id.into())
 }

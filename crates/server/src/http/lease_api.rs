@@ -5,14 +5,23 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
+use grove_core::ScopeSet;
+use grove_host::audit::PendingRecord;
+use grove_host::session::ChatAddress;
 use grove_wire::ahp::error_code;
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, RpcMessage};
+use grove_wire::scopes;
 use grove_wire::x_grove::Method;
 
 use super::access::bearer;
 use super::{AccessError, Admission, ListenerState, TokenId};
 use crate::dialect::x_grove::{self, MessageShape};
+use crate::listener::PeerAddress;
+use crate::principal::Principal;
+use crate::recording;
 
+/// The name of hooks' programs in the audit log.
+const HOOK: &str = "hook";
 /// The largest request.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
 
@@ -20,6 +29,7 @@ pub const MAX_BODY_BYTES: usize = 64 << 10;
 pub(super) async fn answer(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
+    Extension(peer): Extension<PeerAddress>,
     request: Request,
 ) -> Response {
     let token = bearer(request.headers()).map(str::to_owned);
@@ -37,11 +47,16 @@ pub(super) async fn answer(
         Ok(Frame::Single(Ok(RpcMessage::Request(request)))) => match Method::named(&request.method) {
             Some(method) if !is_open(method) => jsonrpc::error(Some(&request.id), &closed(method)),
             Some(method) => {
-                let id = request.id.clone();
-                match x_grove::begin(&server.host, request.id, method, request.params, place, MessageShape::Ahp).await {
-                    Ok(begun) => begun.answer(&server.host).await,
-                    Err(error) => jsonrpc::error(Some(&id), &error),
-                }
+                let (id, record) = (request.id.clone(), record(&server, peer, method, &place));
+                let answer =
+                    match x_grove::begin(&server.host, request.id, method, request.params, place, MessageShape::Ahp)
+                        .await
+                    {
+                        Ok(begun) => begun.answer(&server.host).await,
+                        Err(error) => jsonrpc::error(Some(&id), &error),
+                    };
+                recording::finish(record, &answer);
+                answer
             }
             None => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(&request.method)),
         },
@@ -50,6 +65,13 @@ pub(super) async fn answer(
         Err(error) => jsonrpc::error(None, &error),
     };
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], answer).into_response()
+}
+
+/// The record of a hook's request.
+fn record(server: &ListenerState, peer: PeerAddress, method: Method, place: &ChatAddress) -> PendingRecord {
+    let hook = Principal::new(HOOK, ScopeSet::NONE, peer);
+    let (needed, session) = (ScopeSet::from(scopes::x_grove_method(method)), place.0.to_string());
+    recording::begin(&server.host, &hook, None, needed, method.as_str(), Some(&session))
 }
 
 /// Says whether a lease permits a method: those that read or change the chat's tree.

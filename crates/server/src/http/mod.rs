@@ -26,6 +26,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use grove_checks::Check;
+use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use grove_host::sequencer::HostStopped;
 use grove_host::tokens::TokenPublicId;
 use grove_host::{Env, Host};
@@ -49,16 +50,19 @@ use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingCo
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
 use ticket::Tickets;
-use wrong_tokens::{WrongTokens, gives_token, refuses_token};
+use wrong_tokens::{TokenFailure, WrongTokens, gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
 use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
+use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
 pub const HEAD_BYTES: usize = 16 << 10;
+/// The wrong tokens of an address within a minute that are recorded one by one.
+const RECORDED_FAILURES: u32 = 16;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -237,14 +241,29 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 }
 
 impl ListenerState {
-    /// Waits before a wrong token is answered.
-    async fn delay_wrong_token(&self) {
+    /// Records a wrong token, and waits before it is answered.
+    async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
+        let (clock, from) = (&self.host.env().clock, from.unwrap_or(PeerAddress::InProcess));
+        let now = clock.now();
+        let TokenFailure { delay, failures } = self.wrong_tokens.count(from, now);
         self.host.env().metrics.wrong_tokens.increment();
-        if !Check::WrongTokenDelay.is_enforced() {
-            return;
+        // The log is for people: of a flood of guesses, the growing number is recorded.
+        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
+            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
+            let detail = format!("wrong token number {failures} of this address within a minute");
+            let record = record.with_detail(Some(&detail));
+            self.host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
         }
-        let clock = &self.host.env().clock;
-        clock.sleep(self.wrong_tokens.count(clock.now())).await;
+        if Check::WrongTokenDelay.is_enforced() {
+            clock.sleep(delay).await;
+        }
+    }
+
+    /// The party behind a connection that was admitted.
+    fn principal(&self, holder: TokenHolder, peer: PeerAddress) -> Arc<Principal> {
+        let principal = holder.principal(peer);
+        principal.process().admitted(&self.host);
+        Arc::new(principal)
     }
 
     /// The holder of a request's token, which comes as a bearer or in its query.
@@ -302,6 +321,8 @@ fn router(server: ListenerState) -> Router {
 /// It is a layer over all routes, so that no route can be without it.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
     let gives_token = gives_token(&request);
+    let from = request.extensions().get::<PeerAddress>().copied();
+    let operation = format!("{} {}", request.method(), request.uri().path());
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
     let source = || {
@@ -318,7 +339,7 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if gives_token && refuses_token(response.status()) {
-        server.delay_wrong_token().await;
+        server.delay_wrong_token(from, &operation).await;
     }
     if Check::PageHeaders.is_enforced() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
@@ -348,11 +369,20 @@ async fn page_or_upgrade(
 }
 
 /// Issues a ticket to a client with the token.
-async fn issue_ticket(State(server): State<ListenerState>, request: Request) -> Response {
+async fn issue_ticket(
+    State(server): State<ListenerState>,
+    Extension(peer): Extension<PeerAddress>,
+    request: Request,
+) -> Response {
     let holder = match server.bearer_holder(request.headers()) {
         Ok(holder) => holder,
         Err(refusal) => return refusal.into_response(),
     };
+    // Another process could use the ticket, which would not be known for an agent's.
+    let principal = server.principal(holder.clone(), peer);
+    if let Err(forbidden) = principal.refuse_agents(&server.host, "POST /ticket", None, None).await {
+        return (StatusCode::FORBIDDEN, format!("{forbidden}\n")).into_response();
+    }
     let ticket = match server.tickets.issue(holder) {
         Ok(ticket) => ticket,
         Err(error) => {
@@ -406,7 +436,8 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
     if !holder.as_ref().is_ok_and(TokenHolder::may_read) {
         // Otherwise this would be the fast way to try tokens.
         if holder.is_err() && gives_token(&request) {
-            server.delay_wrong_token().await;
+            let from = request.extensions().get::<PeerAddress>().copied();
+            server.delay_wrong_token(from, "GET /healthz").await;
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
@@ -468,7 +499,7 @@ async fn upgrade(
     let upgraded = hyper::upgrade::on(&mut request);
     let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
-    let principal = Arc::new(holder.principal(peer));
+    let principal = server.principal(holder, peer);
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {

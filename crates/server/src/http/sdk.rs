@@ -28,6 +28,8 @@ pub const PROGRAM: &str = "x-grove-program";
 pub const SECRET: &str = "x-grove-secret";
 /// Says that the program itself, or the one at the other end of its pipes, uses the connection: [`PIPES`].
 pub const TRANSPORT: &str = "x-grove-transport";
+/// The addresses of a port's client: its own, a space, and that of the port. The client's process is judged by them.
+pub const CLIENT: &str = "x-grove-client";
 /// The one value of [`TRANSPORT`].
 pub const PIPES: &str = "pipes";
 
@@ -133,6 +135,10 @@ pub(super) async fn carry(
     };
     let (secret, keeps_temp_files) =
         (header(SECRET).filter(|secret| !secret.is_empty()), header(KEEPS_TEMP_FILES).is_some());
+    let client = header(CLIENT).and_then(|addresses| {
+        let (peer, local) = addresses.split_once(' ')?;
+        Some(PeerAddress::Tcp { peer: peer.parse().ok()?, local: local.parse().ok()? })
+    });
     let pipes = header(TRANSPORT).is_some_and(|transport| transport == PIPES);
     if Check::CarrierSecret.is_enforced() && secret.is_none() && !pipes {
         let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
@@ -145,7 +151,11 @@ pub(super) async fn carry(
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
-    let (places, principal) = (server.places.clone(), Arc::new(holder.principal(peer)));
+    let principal = match client {
+        Some(client) => Arc::new(Principal::clone(&server.principal(holder, peer)).relaying(client)),
+        None => server.principal(holder, peer),
+    };
+    let places = server.places.clone();
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,

@@ -1,5 +1,7 @@
 //! Wrong tokens: each is answered later than the one before, and the log of the host says so.
 
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use axum::http::{StatusCode, header};
 use grove_core::Timestamp;
 
 use super::access::in_query;
+use crate::listener::PeerAddress;
 
 /// Failures this long ago count no more.
 pub const WINDOW: Duration = Duration::from_secs(60);
@@ -18,32 +21,62 @@ pub const MAX_DOUBLINGS: u32 = 5;
 /// The members of a query that hold a secret.
 const SECRETS: [&str; 3] = ["tkn", "ticket", "answer"];
 
-/// The wrong tokens that a listener has been given lately.
+/// The addresses that are counted one by one. With more, the address with the fewest failures is forgotten.
+const MAX_ADDRESSES: usize = 1_024;
+
+/// The wrong tokens that a listener has been given lately, by address.
 #[derive(Debug, Default)]
 pub(super) struct WrongTokens(Mutex<FailureWindow>);
 
 #[derive(Debug, Default)]
 struct FailureWindow {
     began: Timestamp,
-    failures: u32,
+    /// The failures of each address, so that a guesser delays itself alone.
+    failures: HashMap<Option<IpAddr>, u32>,
+}
+
+/// The delay of the answer to a wrong token, and the number of wrong tokens of its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TokenFailure {
+    pub(super) delay: Duration,
+    pub(super) failures: u32,
 }
 
 impl WrongTokens {
-    /// Counts a wrong token. Returns the delay of its answer.
+    /// Counts a wrong token.
     ///
-    /// All connections of a listener share the count: a guess on many connections is no faster. Right tokens are never
+    /// All connections of an address share the count: a guess on many connections is no faster. Right tokens are never
     /// delayed.
-    pub(super) fn count(&self, now: Timestamp) -> Duration {
+    pub(super) fn count(&self, from: PeerAddress, now: Timestamp) -> TokenFailure {
+        let address = match from {
+            PeerAddress::Tcp { peer, .. } => Some(network(peer.ip())),
+            PeerAddress::Unix { .. } | PeerAddress::InProcess => None,
+        };
         // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if now.0.saturating_sub(window.began.0) >= WINDOW.as_millis() as u64 {
-            *window = FailureWindow { began: now, failures: 0 };
+            *window = FailureWindow { began: now, failures: HashMap::new() };
         }
-        window.failures = window.failures.saturating_add(1);
-        if window.failures.is_power_of_two() {
-            tracing::warn!(failures = window.failures, "a connection gave a wrong token");
+        if window.failures.len() >= MAX_ADDRESSES && !window.failures.contains_key(&address) {
+            let fewest = window.failures.iter().min_by_key(|(_, failures)| **failures).map(|(address, _)| *address);
+            window.failures.remove(&fewest.unwrap_or_default());
         }
-        FIRST_DELAY * 2_u32.pow((window.failures - 1).min(MAX_DOUBLINGS))
+        let failures = window.failures.entry(address).or_default();
+        *failures = failures.saturating_add(1);
+        let failures = *failures;
+        if failures.is_power_of_two() {
+            tracing::warn!(failures, %from, "a connection gave a wrong token");
+        }
+        TokenFailure { delay: FIRST_DELAY * 2_u32.pow((failures - 1).min(MAX_DOUBLINGS)), failures }
+    }
+}
+
+/// The network that one party can have: an IPv4 address, or the first half of an IPv6 address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) if address.is_loopback() => IpAddr::V6(address),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
     }
 }
 
@@ -66,10 +99,28 @@ mod tests {
     fn each_wrong_token_is_answered_later_than_the_one_before_up_to_a_limit_and_for_a_minute() {
         let tokens = WrongTokens::default();
         let start = 1_700_000_000_000;
-        let delays: Vec<u128> = (0..8).map(|ms| tokens.count(Timestamp(start + ms)).as_millis()).collect();
+        let from = |peer: &str| PeerAddress::Tcp { peer: peer.parse().unwrap(), local: "10.0.0.1:1".parse().unwrap() };
+        let delay = |peer: &str, at| tokens.count(from(peer), Timestamp(at)).delay.as_millis();
+        let delays: Vec<u128> = (0..8).map(|ms| delay(&format!("10.0.0.2:{}", 1_000 + ms), start + ms)).collect();
         assert_eq!(delays, [50, 100, 200, 400, 800, 1_600, 1_600, 1_600]);
-        assert_eq!(tokens.count(Timestamp(start + 60_000)).as_millis(), 50);
+        assert_eq!(delay("10.0.0.3:1", start + 8), 50, "another address");
+        assert_eq!([delay("[2001:db8::1]:1", start), delay("[2001:db8::2]:1", start)], [50, 100], "one network");
+        assert_eq!(delay("10.0.0.2:1", start + 60_000), 50);
         // A clock that was set back starts no new minute, and does not panic.
-        assert_eq!(tokens.count(Timestamp(0)).as_millis(), 100);
+        assert_eq!(delay("10.0.0.2:1", 0), 100);
+    }
+
+    #[test]
+    fn many_addresses_do_not_make_one_forgotten_that_guesses_most() {
+        let tokens = WrongTokens::default();
+        let local = "10.0.0.1:1".parse().unwrap();
+        let count = |address: u32| {
+            let peer = (std::net::Ipv4Addr::from_bits(address), 1).into();
+            tokens.count(PeerAddress::Tcp { peer, local }, Timestamp(1)).failures
+        };
+        assert_eq!((count(7), count(7)), (1, 2));
+        (100..5_000).for_each(|address| assert_eq!(count(address), 1));
+        assert_eq!(count(7), 3);
+        assert!(tokens.0.lock().unwrap().failures.len() <= MAX_ADDRESSES);
     }
 }

@@ -49,8 +49,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub fn run(options: ShimOptions) -> Result<AgentEnd, ShimError> {
     // From now on it is independent of the host's process and terminal.
     rustix::process::setsid().map_err(|errno| ShimError::Io(errno.into()))?;
+    // A process of the agent stays below the shim whatever it does, so that the host recognizes it.
+    grove_work::adopt_orphans().map_err(ShimError::Io)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ShimError::Io)?;
-    runtime.block_on(async { Ok(Shim::start(options)?.serve().await) })
+    runtime.block_on(async {
+        let shim = Shim::start(options)?;
+        // The agent is the one child that the shim itself waits for.
+        tokio::spawn(grove_work::reap_orphans(Duration::ZERO));
+        Ok(shim.serve().await)
+    })
 }
 
 #[derive(Debug)]

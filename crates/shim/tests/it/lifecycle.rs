@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use grove_shim::{EndReason, FromAgent, ShimError, ShimStream};
+use grove_work::ProcessTable;
 use rustix::process::{Pid, Signal};
 
 use crate::fixture::{DEADLINE, SHORT, ShimFixture, end, is_alive, line, program, until, within};
@@ -122,6 +123,45 @@ async fn an_agent_whose_stdout_somebody_else_keeps_open_has_ended_all_the_same()
     assert_eq!(number, 3);
     // It left the group on purpose.
     signal(daemon.parse().unwrap(), Signal::KILL);
+}
+
+/// The parent of a process, which has to exist, and whether it has ended.
+fn parent_and_end(id: &str) -> (u32, bool) {
+    let stat = grove_work::ProcFolder.stat(id.trim().parse().unwrap()).unwrap();
+    (stat.parent, stat.has_ended)
+}
+
+#[tokio::test]
+async fn a_process_that_forks_twice_stays_below_the_shim() {
+    let fixture = ShimFixture::new();
+    // Both parents of the last one end at once, and it is in a session of its own.
+    let script = "setsid sh -c 'nohup sh -c \"echo \\$\\$; exec sleep 60\" & exit 0' & wait; echo forked; cat";
+    let mut stream = fixture.start(script).await;
+    let lines = [line(&mut stream).await.1, line(&mut stream).await.1];
+    let daemon = lines.iter().find(|line| *line != "forked").unwrap();
+    let shim = stream.shim().unwrap();
+    until("the shim adopts it", || parent_and_end(daemon).0 == shim).await;
+    let key = grove_work::ProcFolder.key(shim).unwrap();
+    let found = grove_work::ancestry(&grove_work::ProcFolder, daemon.parse().unwrap(), &[key].into());
+    assert_eq!(found, grove_work::Ancestry::Below(key));
+    signal(daemon.parse().unwrap(), Signal::KILL);
+    until("nothing is left of it, not even a zombie", || grove_work::ProcFolder.key(daemon.parse().unwrap()).is_none())
+        .await;
+    // The agent itself is left to its owner, which reports its exit.
+    signal(stream.agent().unwrap(), Signal::KILL);
+    assert_eq!(end(&mut stream).await.1.exit.unwrap().signal, Some(9));
+}
+
+#[tokio::test]
+async fn a_shim_reaps_a_flood_of_orphans() {
+    let fixture = ShimFixture::new();
+    let script = "for i in $(seq 1 40); do (setsid sleep 0.05 &) ; done; echo $$; cat";
+    let mut stream = fixture.start(script).await;
+    line(&mut stream).await;
+    let shim = stream.shim().unwrap();
+    let children = || grove_work::ProcFolder.all().filter(|process| process.parent == shim).count();
+    until("the agent alone is left", || children() == 1).await;
+    within("end", stream.end(DEADLINE)).await.unwrap();
 }
 
 #[tokio::test]

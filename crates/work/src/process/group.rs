@@ -5,7 +5,6 @@
 //! (it stays as a zombie) until nothing of its group is left.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Child;
@@ -16,6 +15,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::ancestry::{ProcFolder, ProcessStat};
+use super::orphans::LeaderEntry;
 use super::{Exit, ProcessError};
 
 /// The interval of checks if the system has no notification.
@@ -42,13 +43,15 @@ pub(crate) struct ProcessGroup {
     exit: Option<Exit>,
     /// The leader was waited for: its id is no longer ours.
     is_reaped: bool,
+    /// Keeps the reaper of orphans away from the leader.
+    entry: Option<LeaderEntry>,
 }
 
 impl ProcessGroup {
     /// The group of a child that leads its own group or session. Must be called inside a runtime.
     pub(crate) fn new(leader: &Child, scope: GroupScope) -> io::Result<Self> {
         let id = i32::try_from(leader.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { id, scope, pidfd: pidfd(id), exit: None, is_reaped: false })
+        Ok(Self { id, scope, pidfd: pidfd(id), exit: None, is_reaped: false, entry: Some(LeaderEntry::new(id)) })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -166,7 +169,11 @@ impl Drop for ProcessGroup {
         if !self.is_reaped {
             // It is dying, which takes a moment that nobody should have to wait for here.
             let id = self.id;
-            let wait = move || rustix::process::waitid(WaitId::Pid(id), WaitIdOptions::EXITED).is_ok();
+            let entry = self.entry.take();
+            let wait = move || {
+                rustix::process::waitid(WaitId::Pid(id), WaitIdOptions::EXITED).ok();
+                drop(entry);
+            };
             std::thread::Builder::new().name("burial".to_owned()).spawn(wait).ok();
         }
     }
@@ -187,40 +194,7 @@ fn pidfd(_id: Pid) -> Option<AsyncFd<OwnedFd>> {
     None
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct LiveProcess {
-    group: i32,
-    session: i32,
-}
-
 /// Every process that has not ended. Without `/proc`, none.
-fn live_processes() -> impl Iterator<Item = LiveProcess> {
-    let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
-    folder
-        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
-        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
-        .filter_map(|stat| read_stat(&stat))
-}
-
-/// Reads a line of `/proc/PID/stat`; `None` if the process has ended.
-fn read_stat(stat: &str) -> Option<LiveProcess> {
-    // The program's name is in parentheses, and may contain some itself.
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let state = fields.next()?;
-    let _parent = fields.next()?;
-    let (group, session) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    (!matches!(state, "Z" | "X")).then_some(LiveProcess { group, session })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_brackets_does_not_hide_a_process() {
-        let living = read_stat("12 (a) S 1 (b) R 1 34 56 0 -1 4194560").unwrap();
-        assert_eq!(living, LiveProcess { group: 34, session: 56 });
-        assert_eq!(read_stat("12 (sh) Z 1 34 56 0 -1"), None, "it has ended");
-        assert_eq!(read_stat(""), None);
-    }
+fn live_processes() -> impl Iterator<Item = ProcessStat> {
+    ProcFolder.all().filter(|process| !process.has_ended)
 }

@@ -4,8 +4,10 @@
 //! ours. Its child processes belong to its group and end with it, even if the program itself ended before. A program
 //! that leaves its group on purpose, as daemons do, is not ended.
 
+mod ancestry;
 mod exit;
 mod group;
+mod orphans;
 mod program;
 
 use std::io;
@@ -16,8 +18,10 @@ use std::time::Duration;
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+pub use self::ancestry::{Ancestry, ProcFolder, ProcessKey, ProcessStat, ProcessTable, ancestry, descendants};
 pub use self::exit::Exit;
 pub(crate) use self::group::{GroupScope, ProcessGroup};
+pub use self::orphans::{adopt_orphans, reap_orphans};
 pub use self::program::{Program, inherited_environment};
 
 /// The reason why a program does not run, or does not end.

@@ -1,5 +1,6 @@
 //! All agent processes of a host: their folders, how many there may be, and which may stop.
 
+mod shims;
 mod slots;
 mod sweep;
 
@@ -9,9 +10,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::{AgentId, ChatId, SessionId};
-use grove_shim::{ShimLimits, ShimProgram};
+use grove_shim::{ShimLimits, ShimProgram, ShimStream};
 use sha2::{Digest, Sha256};
 
+pub use self::shims::ShimProcess;
+use self::shims::ShimProcesses;
 pub(crate) use self::slots::{ProcessSlot, ProcessSlots};
 pub(crate) use self::sweep::end_processes_in;
 use super::capture::{Capture, CaptureTap};
@@ -63,6 +66,7 @@ pub struct ProcessPool {
     options: ProcessPoolOptions,
     slots: Arc<ProcessSlots>,
     capture: Option<Capture>,
+    shims: ShimProcesses,
 }
 
 impl ProcessPool {
@@ -73,11 +77,15 @@ impl ProcessPool {
             Capture::append_to(path).inspect_err(failed).ok()
         });
         let slots = ProcessSlots::new(options.processes);
-        Arc::new(Self { options, slots, capture })
+        Arc::new(Self { options, slots, capture, shims: ShimProcesses::default() })
     }
 
     /// Ends the agents of an earlier host and removes their folders, except for these chats, whose turns go on.
     pub async fn sweep(&self, keep: &[(SessionId, ChatId)]) {
+        for (session, chat) in keep {
+            // Its agent is recognized before the host attaches to it.
+            self.shims.note(ShimStream::find(&self.folder_of(session, chat)).await, session);
+        }
         let folders_to_keep = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
         sweep::sweep(&self.options.folder, folders_to_keep, self.options.shim_limits.grace).await;
     }
@@ -85,6 +93,16 @@ impl ProcessPool {
     /// The number of running agent processes.
     pub fn running(&self) -> usize {
         self.slots.taken()
+    }
+
+    /// The shims of the running agents, also those that an earlier host has started.
+    pub fn shims(&self) -> Vec<ShimProcess> {
+        self.shims.all()
+    }
+
+    /// Notes the shim of a session's agent.
+    pub(crate) fn note_shim(&self, stream: &ShimStream, session: &SessionId) {
+        self.shims.note(stream.shim(), session);
     }
 
     /// Waits until every frame so far is in the capture file, if there is one.

@@ -141,6 +141,7 @@ impl LiveProcess {
         beginning: ProcessStart,
         past: HandledFrames,
     ) -> Self {
+        chat.pool.note_shim(&stream, &chat.session);
         let (taken, (reader, writer)) = (stream.taken(), stream.split());
         let tag = random::tag();
         let services = AgentServices::new(chat.service_scope(), tag.clone());

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, ClientId, Extra, ScopeSet, TurnId};
+use grove_core::{ChatId, ClientId, Extra, ScopeSet, SessionUri, TurnId};
+use grove_host::audit::PendingRecord;
 use grove_host::history::CONTINUE_FIRST;
 use grove_host::sequencer::{DirectReply, ahp_echo};
 use grove_host::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome};
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 use super::sessions::ChannelTarget;
 use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
+use crate::recording;
 
 /// The largest unknown part of an action that is kept for the echo.
 pub const MAX_EXTRA_BYTES: usize = 64 << 10;
@@ -36,11 +38,23 @@ impl Peer {
             ChannelTarget::Chat(_, chat) => Some(chat),
             ChannelTarget::Root | ChannelTarget::Session(_) => None,
         };
-        let client_request = action.map_err(|error| error.to_string()).and_then(|action| {
-            let needed = ScopeSet::from(scopes::ahp_action(&action)).union(further::ahp_action(&action));
-            self.principal.check(needed, action.kind()).map_err(|missing| missing.to_string())?;
-            client_request(action, chat)
-        });
+        let session = match &target {
+            ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => Some(uri),
+            ChannelTarget::Root => None,
+        };
+        let mut record = PendingRecord::NONE;
+        let client_request = match action {
+            Ok(action) => {
+                let needed = ScopeSet::from(scopes::ahp_action(&action)).union(further::ahp_action(&action));
+                let (kind, client) = (action.kind(), Some(&origin.client));
+                let name = session.map(ToString::to_string);
+                record = recording::begin(&self.host, &self.principal, client, needed, kind, name.as_deref());
+                let about = session.and_then(SessionUri::id);
+                let allowed = self.principal.authorize(&self.host, needed, kind, client, about.as_ref()).await;
+                allowed.map_err(|forbidden| forbidden.to_string()).and_then(|()| client_request(action, chat))
+            }
+            Err(error) => Err(error.to_string()),
+        };
         let answer = self.direct_reply(params.channel, params.action, origin.clone());
         match target {
             ChannelTarget::Root => {
@@ -51,7 +65,7 @@ impl Peer {
             }
             ChannelTarget::Session(uri) | ChannelTarget::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
-                let dispatch = ClientAction { client_request, origin, answer: Box::new(answer) };
+                let dispatch = ClientAction { client_request, origin, record, answer: Box::new(answer) };
                 // A session that ends at this moment counts as unknown.
                 session.dispatch(dispatch).await;
                 Ok(())

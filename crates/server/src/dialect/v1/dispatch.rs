@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_core::SessionUri;
+use grove_host::audit::PendingRecord;
 use grove_host::history::CONTINUE_FIRST;
 use grove_host::sequencer::{DirectReply, v1_origin};
 use grove_host::session::{self, ActionRefusal, ClientAction, ClientRequest};
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 use super::{Peer, wanted};
 use crate::dialect::answer::{not_initialized, read_params, stopped};
 use crate::dialect::unnumbered;
+use crate::recording;
 
 impl Peer {
     pub(in crate::dialect) async fn notified(
@@ -58,12 +60,19 @@ impl Peer {
         }
         let head: Head =
             serde_json::from_str(raw.get()).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
-        let command = v1::Action::parse(&raw).map_err(|error| error.to_string()).and_then(|action| {
-            let kind = action.kind();
-            let needed = scopes::v1_action(kind).into();
-            self.principal.check(needed, kind.as_str()).map_err(|missing| missing.to_string())?;
-            v1::decode::command(action).map_err(|error| error.to_string())
-        });
+        let mut record = PendingRecord::NONE;
+        let command = match v1::Action::parse(&raw) {
+            Ok(action) => {
+                let (kind, session, client) = (action.kind(), head.session.as_str(), Some(&origin.client));
+                let needed = scopes::v1_action(kind).into();
+                record = recording::begin(&self.host, &self.principal, client, needed, kind.as_str(), session);
+                let about = session.and_then(|session| SessionUri::from(session).id());
+                let allowed = self.principal.authorize(&self.host, needed, kind.as_str(), client, about.as_ref()).await;
+                let command = || v1::decode::command(action).map_err(|error| error.to_string());
+                allowed.map_err(|forbidden| forbidden.to_string()).and_then(|()| command())
+            }
+            Err(error) => Err(error.to_string()),
+        };
         let connection = self.id;
         let answer = {
             let origin = v1_origin(&origin);
@@ -95,6 +104,7 @@ impl Peer {
                 let dispatch = ClientAction {
                     client_request: command.map(|command| ClientRequest::Command(Box::new(command))),
                     origin,
+                    record,
                     answer: Box::new(answer),
                 };
                 // A session that ends at this moment counts as unknown.
