@@ -61,6 +61,8 @@ mod agent;
 pub mod catalog;
 pub mod scripted;
 mod spills;
+mod subject;
 
 pub use agent::*;
 pub use spills::{SpillStore, SpillWriter};
+pub use subject::call_subject;

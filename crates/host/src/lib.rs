@@ -12,7 +12,7 @@
 //! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
-//! - [`history`], [`session_hub`], `trust`: services that the program passes to the host.
+//! - [`history`], [`session_hub`], `trust`, `policy`: services that the program passes to the host.
 //! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
 //!
 //! A program that embeds a host uses [`Host`] and what is beside it here. The public modules are for `grove-server`,
@@ -70,6 +70,7 @@ pub mod hooks;
 mod host;
 pub mod import;
 mod leases;
+mod policy;
 mod refusal;
 mod removal;
 pub mod sequencer;
@@ -88,6 +89,7 @@ pub use host::{
     AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, WeakHost, install_hint,
 };
 pub use leases::Lease;
+pub use policy::{LoadedRules, PermissionRules};
 pub use refusal::Refusal;
 pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};

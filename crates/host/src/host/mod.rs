@@ -39,6 +39,7 @@ use crate::history::History;
 use crate::hooks::Hooks;
 use crate::import::ImportReservations;
 use crate::leases::Leases;
+use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
@@ -102,6 +103,7 @@ pub(crate) struct HostInner {
     session_hub: OnceLock<Arc<dyn SessionHubService>>,
     /// The trusted folders, if the host manages them.
     trust: OnceLock<Arc<dyn FolderTrust>>,
+    permission_rules: OnceLock<Arc<dyn PermissionRules>>,
     /// Damage that was found at the start.
     damage: Arc<[String]>,
     storage: StorageHealth,
@@ -161,6 +163,7 @@ impl Host {
             history: OnceLock::new(),
             session_hub: OnceLock::new(),
             trust: OnceLock::new(),
+            permission_rules: OnceLock::new(),
             damage,
             storage,
             storage_check: OnceLock::new(),

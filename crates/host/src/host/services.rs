@@ -7,6 +7,7 @@ use grove_work::{WatchError, WatchLimits, Watcher};
 use super::Host;
 use crate::history::History;
 use crate::hooks::Hook;
+use crate::policy::PermissionRules;
 use crate::session_hub::SessionHubService;
 use crate::trust::FolderTrust;
 
@@ -50,6 +51,18 @@ impl Host {
     /// The trusted folders, if the host manages them.
     pub fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
         self.0.trust.get()
+    }
+
+    /// Sets the rules that answer permission requests. Only the first call has an effect.
+    pub fn set_permission_rules(&self, rules: Arc<dyn PermissionRules>) {
+        if self.0.permission_rules.set(rules).is_err() {
+            tracing::warn!("a host has one source of permission rules: the second one is not used");
+        }
+    }
+
+    /// The rules that answer permission requests, if the host has any.
+    pub fn permission_rules(&self) -> Option<&Arc<dyn PermissionRules>> {
+        self.0.permission_rules.get()
     }
 
     /// The file watcher, started when it is first needed.
