@@ -306,6 +306,8 @@ const KEYS: &[&str] = &[
     "hooks",
     "history",
     "agents",
+    // Read by `PolicyFiles`, again whenever the file changes.
+    "policy",
 ];
 
 impl Layers {

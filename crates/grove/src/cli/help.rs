@@ -30,7 +30,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 9] = [
     ("Tree", &["tree", "goto", "label", "branch", "merge", "compact"]),
     ("Workspace", &["plan", "files", "checkpoints"]),
     ("History", &["history", "doctor"]),
-    ("Host", &["serve", "start", "status", "stop", "open", "logs", "config"]),
+    ("Host", &["serve", "start", "status", "stop", "open", "logs", "config", "policy"]),
     ("Hosts and agents", &["hosts", "agents"]),
     ("Integration", &["copilot", "ahp-bridge", "completions"]),
     ("Rarely used", &["inspect", "check", "migrate"]),
