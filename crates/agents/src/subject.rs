@@ -19,7 +19,7 @@
 //! Locations, which the protocol has for every agent, are paths too. All paths must be allowed.
 
 use grove_core::{PermissionKind, PermissionRequest, ToolCall, ToolKind};
-use grove_policy::{Action, Kind, shell};
+use grove_policy::{Kind, RequestAction, shell};
 use serde_json::{Map, Value};
 
 /// The maximum number of paths that are looked at; a call with more is unknown.
@@ -78,7 +78,7 @@ pub fn call_subject(
     call: &ToolCall,
     request: Option<&PermissionRequest>,
     directory: Option<&str>,
-) -> Action {
+) -> RequestAction {
     let table = TABLES.iter().find(|table| table.agent == agent).unwrap_or(&OTHER);
     let input = call.input.as_deref().and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok());
     let Some(input) = input else { return plain_subject(call, request) };
@@ -93,12 +93,12 @@ pub fn call_subject(
     };
     if is_shell {
         return match command {
-            Some(command) => Action::Shell { command: in_folder(command, &input, directory) },
-            None => Action::Unknown { kind: Some(Kind::Shell) },
+            Some(command) => RequestAction::Shell { command: in_folder(command, &input, directory) },
+            None => RequestAction::Unknown { kind: Some(Kind::Shell) },
         };
     }
     if let Some(tool) = tool.filter(|tool| !tool.starts_with("developer/")) {
-        return Action::Mcp { tool };
+        return RequestAction::Mcp { tool };
     }
     let kind = match call.kind {
         Some(ToolKind::Read | ToolKind::Search) => Kind::Read,
@@ -106,12 +106,12 @@ pub fn call_subject(
         Some(ToolKind::Fetch) => {
             let url = table.urls.iter().find_map(|name| input.get(*name)?.as_str());
             return match url {
-                Some(url) => Action::Fetch { url: url.to_owned() },
-                None => Action::Unknown { kind: Some(Kind::Fetch) },
+                Some(url) => RequestAction::Fetch { url: url.to_owned() },
+                None => RequestAction::Unknown { kind: Some(Kind::Fetch) },
             };
         }
         Some(ToolKind::Terminal | ToolKind::Think | ToolKind::SwitchMode) | None => {
-            return Action::Unknown { kind: None };
+            return RequestAction::Unknown { kind: None };
         }
     };
     let mut paths: Vec<String> = Vec::new();
@@ -127,14 +127,16 @@ pub fn call_subject(
     // The destination of a move may have any name.
     let is_incomplete = call.kind == Some(ToolKind::Move) && paths.len() < 2;
     match kind {
-        kind if paths.is_empty() || paths.len() > MAX_PATHS || is_incomplete => Action::Unknown { kind: Some(kind) },
-        Kind::Read => Action::Read { paths },
-        _ => Action::Edit { paths },
+        kind if paths.is_empty() || paths.len() > MAX_PATHS || is_incomplete => {
+            RequestAction::Unknown { kind: Some(kind) }
+        }
+        Kind::Read => RequestAction::Read { paths },
+        _ => RequestAction::Edit { paths },
     }
 }
 
 /// The subject of a call without a structured input: of our own agents, whose requests are structured, or unknown.
-fn plain_subject(call: &ToolCall, request: Option<&PermissionRequest>) -> Action {
+fn plain_subject(call: &ToolCall, request: Option<&PermissionRequest>) -> RequestAction {
     let is_own = call.extra.as_ref().is_none_or(|extra| !extra.contains_key("acp"));
     let Some(request) = request.filter(|_| is_own) else {
         let kind = match call.kind {
@@ -144,19 +146,19 @@ fn plain_subject(call: &ToolCall, request: Option<&PermissionRequest>) -> Action
             Some(ToolKind::Fetch) => Some(Kind::Fetch),
             Some(ToolKind::Think | ToolKind::SwitchMode) | None => None,
         };
-        return Action::Unknown { kind };
+        return RequestAction::Unknown { kind };
     };
     let path = || request.path.clone().into_iter().collect::<Vec<_>>();
     match (request.kind, &request.full_command_text) {
-        (PermissionKind::Shell, Some(command)) => Action::Shell { command: command.clone() },
-        (PermissionKind::Shell, None) => Action::Unknown { kind: Some(Kind::Shell) },
-        (PermissionKind::Read, _) => Action::Read { paths: path() },
-        (PermissionKind::Write, _) => Action::Edit { paths: path() },
+        (PermissionKind::Shell, Some(command)) => RequestAction::Shell { command: command.clone() },
+        (PermissionKind::Shell, None) => RequestAction::Unknown { kind: Some(Kind::Shell) },
+        (PermissionKind::Read, _) => RequestAction::Read { paths: path() },
+        (PermissionKind::Write, _) => RequestAction::Edit { paths: path() },
         (PermissionKind::Url, _) => match path().pop() {
-            Some(url) => Action::Fetch { url },
-            None => Action::Unknown { kind: Some(Kind::Fetch) },
+            Some(url) => RequestAction::Fetch { url },
+            None => RequestAction::Unknown { kind: Some(Kind::Fetch) },
         },
-        (PermissionKind::Mcp, _) => Action::Unknown { kind: Some(Kind::Mcp) },
+        (PermissionKind::Mcp, _) => RequestAction::Unknown { kind: Some(Kind::Mcp) },
     }
 }
 
@@ -245,13 +247,13 @@ mod tests {
         }
     }
 
-    fn subject(agent: &str, update: Value) -> Action {
+    fn subject(agent: &str, update: Value) -> RequestAction {
         call_subject(agent, &call(&[update]), None, Some("/w"))
     }
 
     /// The calls of a recording up to the first permission request, or to the end of the first call.
     #[cfg_attr(not(outside_fixtures), allow(dead_code, reason = "only recordings need it"))]
-    fn recorded(agent: &str) -> Action {
+    fn recorded(agent: &str) -> RequestAction {
         let path = grove_fixtures::outside("acp").join(format!("{agent}.jsonl"));
         let text = std::fs::read_to_string(path).unwrap();
         let mut updates = Vec::new();
@@ -279,14 +281,15 @@ mod tests {
     fn recorded_commands_come_from_the_input_and_never_from_a_title() {
         let command = "echo hello-from-tool && ls";
         for agent in ["claude", "copilot", "goose", "omp", "qwen"] {
-            assert_eq!(recorded(agent), Action::Shell { command: command.to_owned() }, "{agent}");
+            assert_eq!(recorded(agent), RequestAction::Shell { command: command.to_owned() }, "{agent}");
         }
-        let elsewhere = |folder: &str, command: &str| Action::Shell { command: format!("cd {folder} && {command}") };
+        let elsewhere =
+            |folder: &str, command: &str| RequestAction::Shell { command: format!("cd {folder} && {command}") };
         assert_eq!(recorded("codex"), elsewhere("/home/dev/acp/w-codex", &format!("/bin/bash -lc '{command}'")));
-        assert!(matches!(recorded("opencode"), Action::Shell { command: found } if found.ends_with(command)));
+        assert!(matches!(recorded("opencode"), RequestAction::Shell { command: found } if found.ends_with(command)));
         assert_eq!(
             recorded("gemini"),
-            Action::Unknown { kind: Some(Kind::Shell) },
+            RequestAction::Unknown { kind: Some(Kind::Shell) },
             "it has the command in its title alone"
         );
     }
@@ -294,15 +297,15 @@ mod tests {
     #[test]
     fn paths_addresses_and_tools_come_from_the_members_of_the_agent() {
         let edit = json!({"kind": "edit", "rawInput": {"file_path": "/w/a"}, "locations": [{"path": "/w/b"}]});
-        assert_eq!(subject("claude", edit), Action::Edit { paths: vec!["/w/a".into(), "/w/b".into()] });
+        assert_eq!(subject("claude", edit), RequestAction::Edit { paths: vec!["/w/a".into(), "/w/b".into()] });
         let changes = json!({"kind": "edit", "rawInput": {"changes": {"/w/x": {}, "/w/y": {}}}});
-        assert_eq!(subject("codex", changes), Action::Edit { paths: vec!["/w/x".into(), "/w/y".into()] });
+        assert_eq!(subject("codex", changes), RequestAction::Edit { paths: vec!["/w/x".into(), "/w/y".into()] });
         let fetch = json!({"kind": "fetch", "rawInput": {"url": "https://docs.rs"}});
-        assert_eq!(subject("claude", fetch), Action::Fetch { url: "https://docs.rs".into() });
+        assert_eq!(subject("claude", fetch), RequestAction::Fetch { url: "https://docs.rs".into() });
         let tool = json!({"name": "mcp__github__get_issue", "rawInput": {"command": "ls"}});
-        assert_eq!(subject("claude", tool), Action::Mcp { tool: "github/get_issue".into() });
+        assert_eq!(subject("claude", tool), RequestAction::Mcp { tool: "github/get_issue".into() });
         let goose = json!({"rawInput": {"command": "ls"}, "_meta": {"goose": {"toolCall": {"toolName": "run", "extensionName": "x"}}}});
-        assert_eq!(subject("goose", goose), Action::Mcp { tool: "x/run".into() });
+        assert_eq!(subject("goose", goose), RequestAction::Mcp { tool: "x/run".into() });
     }
 
     #[test]
@@ -315,7 +318,7 @@ mod tests {
             (json!({"kind": "fetch", "rawInput": {"query": "x"}}), Some(Kind::Fetch)),
             (json!({"kind": "move", "rawInput": {"path": "a"}}), Some(Kind::Edit)),
         ] {
-            assert_eq!(subject("claude", update.clone()), Action::Unknown { kind }, "{update}");
+            assert_eq!(subject("claude", update.clone()), RequestAction::Unknown { kind }, "{update}");
         }
     }
 
@@ -323,8 +326,8 @@ mod tests {
     fn the_folder_of_a_command_is_judged_with_it() {
         let run =
             |cwd: &str| subject("opencode", json!({"kind": "execute", "rawInput": {"command": "ls", "cwd": cwd}}));
-        assert_eq!(run("/w"), Action::Shell { command: "ls".into() });
-        assert_eq!(run("/w/src"), Action::Shell { command: "cd src && ls".into() });
-        assert_eq!(run("/etc"), Action::Shell { command: "cd /etc && ls".into() });
+        assert_eq!(run("/w"), RequestAction::Shell { command: "ls".into() });
+        assert_eq!(run("/w/src"), RequestAction::Shell { command: "cd src && ls".into() });
+        assert_eq!(run("/etc"), RequestAction::Shell { command: "cd /etc && ls".into() });
     }
 }

@@ -209,7 +209,7 @@ impl PermissionRules for PolicyFiles {
 
 #[cfg(test)]
 mod tests {
-    use grove_policy::{Action, Request};
+    use grove_policy::{Request, RequestAction};
 
     use super::*;
 
@@ -217,7 +217,7 @@ mod tests {
         "[[rules]]\nallow = \"shell\"\ncommand = \"ls\"\n[[rules]]\ndeny = \"shell\"\ncommand = \"rm *\"\n";
 
     fn verdict(files: &PolicyFiles, folder: &Path, command: &str) -> Verdict {
-        let request = Request::new("claude", Action::Shell { command: command.to_owned() }).in_directory("/w");
+        let request = Request::new("claude", RequestAction::Shell { command: command.to_owned() }).in_directory("/w");
         files.rules_for(Some(folder)).policy.judge(&request).verdict
     }
 

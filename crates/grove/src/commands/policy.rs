@@ -9,7 +9,7 @@ use grove_core::{CancelReason, Confirmation, ConfirmationReason, Part, ToolCall,
 use grove_policy::import::{import_claude, import_copilot};
 use grove_policy::replay::{Answer, PastRequest, replay};
 use grove_policy::suggest::suggest;
-use grove_policy::{Action, Request, Rule};
+use grove_policy::{Request, RequestAction, Rule};
 use serde_json::Value;
 
 use super::{Failure, print_line};
@@ -29,7 +29,7 @@ pub(crate) fn run(common: &Common, command: &PolicyCommand) -> Result<(), Failur
         PolicyCommand::Show(args) => show(&files, &folder(args.folder.as_ref())?),
         PolicyCommand::Check(args) => {
             let folder = folder(args.folder.as_ref())?;
-            let action = Action::Shell { command: args.command.clone() };
+            let action = RequestAction::Shell { command: args.command.clone() };
             let request = Request::new(&args.agent, action).in_directory(&folder.to_string_lossy());
             let decision =
                 PolicyFiles::policy(&files.files_for(Some(&folder))).judge(&request.with_home(&files.home()));

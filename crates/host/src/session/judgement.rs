@@ -15,7 +15,7 @@ use std::path::Path;
 
 use grove_agents::call_subject;
 use grove_core::*;
-use grove_policy::{Action, Request, Verdict as PolicyVerdict};
+use grove_policy::{Request, RequestAction, Verdict as PolicyVerdict};
 
 use super::{Outbox, SessionTask};
 use crate::host::Host;
@@ -130,7 +130,7 @@ impl SessionTask {
         }
         let directory = folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         let mut action = call_subject(self.tip.agent.as_str(), call, Some(request), directory.as_deref());
-        if let Action::Read { paths } | Action::Edit { paths } = &mut action {
+        if let RequestAction::Read { paths } | RequestAction::Edit { paths } = &mut action {
             let real = |path: &String| {
                 let path = folder.as_deref().unwrap_or(Path::new("/")).join(path);
                 let real = service.real_path(&path).filter(|real| *real != path)?;
