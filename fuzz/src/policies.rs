@@ -1,6 +1,6 @@
 //! The fuzz bodies of rules and shell commands.
 
-use grove_policy::{Action, Policy, Request, RuleSet, Verdict, shell};
+use grove_policy::{Policy, Request, RequestAction, RuleSet, Verdict, shell};
 
 const RULES: &str = r#"
 [[rules]]
@@ -18,7 +18,9 @@ pub fn shell_command(data: &[u8]) {
     assert!(script.commands.len() <= shell::MAX_COMMANDS, "{}", script.commands.len());
     let policy = Policy::from_iter([RuleSet::parse_repository(RULES, "policy.toml").expect("the rules are valid")]);
     let judge = |command: String| {
-        policy.judge(&Request::new("agent", Action::Shell { command }).in_directory("/w").with_home("/h")).verdict
+        policy
+            .judge(&Request::new("agent", RequestAction::Shell { command }).in_directory("/w").with_home("/h"))
+            .verdict
     };
     for command in [
         format!("{text}\nrm x"),

@@ -62,6 +62,8 @@ pub mod catalog;
 pub mod limits;
 pub mod scripted;
 mod spills;
+mod subject;
 
 pub use agent::*;
 pub use spills::{SpillStore, SpillWriter};
+pub use subject::call_subject;

@@ -30,3 +30,16 @@ pub fn moved(to: &RemoteSession) -> String {
     let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
     format!("this session was moved to {}{at}: go on with it there", to.host)
 }
+
+/// The beginning of a warning about rules, which identifies it among others.
+const POLICY: &str = "rules: ";
+
+/// The warning that rules for permission requests do not count, or cannot be read.
+pub fn policy(words: &str) -> String {
+    format!("{POLICY}{words}")
+}
+
+/// Says whether a warning is about rules.
+pub fn is_policy(warning: &str) -> bool {
+    warning.starts_with(POLICY)
+}

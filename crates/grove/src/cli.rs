@@ -11,6 +11,7 @@ mod hosts;
 mod import_export;
 mod log_files;
 mod maintenance;
+mod policy;
 mod requests;
 mod sessions;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub(crate) use import_export::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 pub(crate) use log_files::{CheckArgs, InspectArgs, RulesName};
 pub(crate) use maintenance::{BundleArgs, DebugCommand, DuArgs, GcArgs};
 use maintenance::{DU_HELP, GC_HELP};
+pub(crate) use policy::{PolicyCommand, PolicyImportArgs, PolicyTool};
 use requests::{ANSWER_HELP, APPROVE_HELP, PERMISSIONS_HELP};
 pub(crate) use requests::{AnswerArgs, ApproveArgs, DenyArgs, PermissionArgs, SessionPermissionsArgs};
 use sessions::CD_HELP;
@@ -127,6 +129,9 @@ pub(crate) enum Command {
     /// List the permission rules and remembered answers of a session, or revoke them
     #[command(after_help = PERMISSIONS_HELP)]
     Permissions(SessionPermissionsArgs),
+    /// Show, check, import and suggest the rules that answer permission requests
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Set the folder in which the agents of a session work
     #[command(after_help = CD_HELP)]
     Cd(CdArgs),

@@ -44,6 +44,7 @@ mod json_errors;
 mod listeners;
 mod open_files;
 mod page;
+mod policy_files;
 mod question_dialog;
 mod secret_files;
 mod settings;
@@ -111,6 +112,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Deny(args) => commands::answer::deny(&common, &args),
         Command::Answer(args) => commands::answer::answer(&common, &args),
         Command::Permissions(args) => commands::permissions::run(&common, &args),
+        Command::Policy(command) => commands::policy::run(&common, &command),
         Command::Cd(args) => commands::cd::run(&common, &args),
         Command::Tree(args) => commands::tree::run(&common, &args),
         Command::Goto(args) => commands::tree::goto(&common, &args),

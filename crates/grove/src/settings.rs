@@ -329,6 +329,8 @@ const KEYS: &[&str] = &[
     "history",
     "telemetry",
     "agents",
+    // Read by `PolicyFiles`, again whenever the file changes.
+    "policy",
 ];
 
 impl Layers {

@@ -13,7 +13,7 @@
 //! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
-//! - [`history`], [`session_hub`], [`tokens`], `trust`: services that the program passes to the host.
+//! - [`history`], [`session_hub`], [`tokens`], `trust`, `policy`: services that the program passes to the host.
 //! - [`audit`]: records of who changed what, for a log that the program passes to the host.
 //! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
 //!
@@ -75,6 +75,7 @@ mod host;
 pub mod import;
 mod leases;
 pub mod limits;
+mod policy;
 mod refusal;
 mod removal;
 pub mod sequencer;
@@ -97,6 +98,7 @@ pub use host::{
     install_hint,
 };
 pub use leases::Lease;
+pub use policy::{LoadedRules, PermissionRules};
 pub use refusal::{Refusal, refusal_label};
 pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};

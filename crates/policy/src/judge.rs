@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::pattern::glob::{Certainty, TextToken};
 use crate::pattern::{PathText, host_of, normalize};
-use crate::request::{Action, Kind, Request};
+use crate::request::{Kind, Request, RequestAction};
 use crate::rule::{Policy, Rule, Selector, SourcedRule, Verdict};
-use crate::shell::{self, Command, Script, ShellWord};
+use crate::shell::{self, Command, ShellScript, ShellWord};
 
 /// The maximum number of folders in which the paths of a command are looked for.
 const MAX_FOLDERS: usize = 16;
@@ -60,7 +60,7 @@ impl fmt::Display for Decision {
 /// A request, prepared for comparing it with many rules.
 struct Subject<'a> {
     request: &'a Request,
-    script: Script,
+    script: ShellScript,
     paths: Vec<PathText>,
     /// Paths that a shell command may read or write, from its words.
     named_paths: Vec<PathText>,
@@ -105,7 +105,7 @@ impl<'a> Subject<'a> {
     fn of(request: &'a Request) -> Self {
         let mut subject = Self {
             request,
-            script: Script::default(),
+            script: ShellScript::default(),
             paths: Vec::new(),
             named_paths: Vec::new(),
             written: Vec::new(),
@@ -113,18 +113,18 @@ impl<'a> Subject<'a> {
             named_hosts: Vec::new(),
         };
         match &request.action {
-            Action::Read { paths } | Action::Edit { paths } => {
+            RequestAction::Read { paths } | RequestAction::Edit { paths } => {
                 subject.paths = paths.iter().map(|path| subject.path(path)).collect();
                 if paths.is_empty() {
                     subject.paths.push(PathText::Unknown);
                 }
             }
-            Action::Shell { command } => {
+            RequestAction::Shell { command } => {
                 subject.script = shell::parse(command);
                 subject.read_script();
             }
-            Action::Fetch { url } => subject.host = host_of(url),
-            Action::Mcp { .. } | Action::Unknown { .. } => {}
+            RequestAction::Fetch { url } => subject.host = host_of(url),
+            RequestAction::Mcp { .. } | RequestAction::Unknown { .. } => {}
         }
         subject
     }
@@ -158,7 +158,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The folders that the shell may be in; `None` if they are not known.
-    fn folders(&self, script: &Script) -> Option<Vec<Option<String>>> {
+    fn folders(&self, script: &ShellScript) -> Option<Vec<Option<String>>> {
         let mut folders = vec![self.request.directory.clone()];
         for command in script.commands.iter().filter(|command| shell::changes_folder(&command.words)) {
             let inner = command.words.get(1).and_then(ShellWord::known).filter(|_| command.is_covered)?;
@@ -218,13 +218,13 @@ impl<'a> Subject<'a> {
                 None => Certainty::Maybe,
             },
             Selector::Commands(patterns) => match &self.request.action {
-                Action::Shell { .. } => {
+                RequestAction::Shell { .. } => {
                     let commands = self.script.commands.iter();
                     let found = commands.flat_map(|command| patterns.iter().map(|pattern| pattern.covers(command)));
                     let unread = if is_unread { Certainty::Maybe } else { Certainty::No };
                     found.fold(unread, Ord::max)
                 }
-                Action::Unknown { kind: None | Some(Kind::Shell) } => Certainty::Maybe,
+                RequestAction::Unknown { kind: None | Some(Kind::Shell) } => Certainty::Maybe,
                 _ => Certainty::No,
             },
             Selector::Paths { kinds, patterns } => self.paths_covered_by(kinds, patterns),
@@ -234,18 +234,18 @@ impl<'a> Subject<'a> {
                     None => Certainty::Maybe,
                 };
                 match &self.request.action {
-                    Action::Fetch { .. } => covers(&(self.host.clone(), Certainty::Yes)),
-                    Action::Shell { .. } => {
+                    RequestAction::Fetch { .. } => covers(&(self.host.clone(), Certainty::Yes)),
+                    RequestAction::Shell { .. } => {
                         let unread = if is_unread { Certainty::Maybe } else { Certainty::No };
                         self.named_hosts.iter().map(covers).fold(unread, Ord::max)
                     }
-                    Action::Unknown { kind: None | Some(Kind::Fetch) } => Certainty::Maybe,
+                    RequestAction::Unknown { kind: None | Some(Kind::Fetch) } => Certainty::Maybe,
                     _ => Certainty::No,
                 }
             }
             Selector::Tools(patterns) => match &self.request.action {
-                Action::Mcp { tool } => patterns.iter().any(|pattern| pattern.matches(tool)).into(),
-                Action::Unknown { kind: None | Some(Kind::Mcp) } => Certainty::Maybe,
+                RequestAction::Mcp { tool } => patterns.iter().any(|pattern| pattern.matches(tool)).into(),
+                RequestAction::Unknown { kind: None | Some(Kind::Mcp) } => Certainty::Maybe,
                 _ => Certainty::No,
             },
         }
@@ -259,9 +259,9 @@ impl<'a> Subject<'a> {
         };
         let all = |paths: &[PathText]| paths.iter().map(covers).fold(Certainty::No, Ord::max);
         match &self.request.action {
-            Action::Read { .. } if kinds.contains(&Kind::Read) => all(&self.paths),
-            Action::Edit { .. } if kinds.contains(&Kind::Edit) => all(&self.paths),
-            Action::Shell { .. } => {
+            RequestAction::Read { .. } if kinds.contains(&Kind::Read) => all(&self.paths),
+            RequestAction::Edit { .. } if kinds.contains(&Kind::Edit) => all(&self.paths),
+            RequestAction::Shell { .. } => {
                 let unread = if self.script.unknown.is_some() { Certainty::Maybe } else { Certainty::No };
                 let written = if kinds.contains(&Kind::Edit) { all(&self.written) } else { Certainty::No };
                 // Whether a program writes the file that it is given is not known.
@@ -269,7 +269,7 @@ impl<'a> Subject<'a> {
                 let named = if kinds.contains(&Kind::Read) { named } else { named.min(Certainty::Maybe) };
                 unread.max(written).max(named)
             }
-            Action::Unknown { kind } if kind.is_none_or(|kind| kinds.contains(&kind)) => Certainty::Maybe,
+            RequestAction::Unknown { kind } if kind.is_none_or(|kind| kinds.contains(&kind)) => Certainty::Maybe,
             _ => Certainty::No,
         }
     }
@@ -295,9 +295,9 @@ impl<'a> Subject<'a> {
             })
         };
         match &self.request.action {
-            Action::Read { .. } => first(self.paths.iter().map(|text| path(Kind::Read, text))),
-            Action::Edit { .. } => first(self.paths.iter().map(|text| path(Kind::Edit, text))),
-            Action::Shell { .. } => {
+            RequestAction::Read { .. } => first(self.paths.iter().map(|text| path(Kind::Read, text))),
+            RequestAction::Edit { .. } => first(self.paths.iter().map(|text| path(Kind::Edit, text))),
+            RequestAction::Shell { .. } => {
                 if let Some(unknown) = &self.script.unknown {
                     return Err(AskReason::Unknown(unknown.to_string()));
                 }
@@ -313,7 +313,7 @@ impl<'a> Subject<'a> {
                 let commands = self.script.commands.iter().filter(|command| needs_rule(command)).map(command);
                 first(commands.chain(self.written.iter().map(|text| path(Kind::Edit, text))))
             }
-            Action::Fetch { url } => {
+            RequestAction::Fetch { url } => {
                 let Some(host) = &self.host else {
                     return Err(AskReason::Unknown(format!("the host of {url:?} is not certain")));
                 };
@@ -323,12 +323,14 @@ impl<'a> Subject<'a> {
                     Selector::Commands(_) | Selector::Paths { .. } | Selector::Tools(_) => false,
                 })
             }
-            Action::Mcp { tool } => find(format!("the tool {tool}"), &|rule| match &rule.selector {
+            RequestAction::Mcp { tool } => find(format!("the tool {tool}"), &|rule| match &rule.selector {
                 Selector::Kinds(kinds) => kinds.contains(&Kind::Mcp),
                 Selector::Tools(patterns) => patterns.iter().any(|pattern| pattern.matches(tool)),
                 Selector::Commands(_) | Selector::Paths { .. } | Selector::Hosts(_) => false,
             }),
-            Action::Unknown { .. } => Err(AskReason::Unknown("the agent does not say what it would do".to_owned())),
+            RequestAction::Unknown { .. } => {
+                Err(AskReason::Unknown("the agent does not say what it would do".to_owned()))
+            }
         }
     }
 }

@@ -18,7 +18,7 @@
 //! [`suggest`] proposes rules that would have answered them.
 //!
 //! ```
-//! use grove_policy::{Action, Policy, Request, RuleSet, Source, Verdict};
+//! use grove_policy::{RequestAction, Policy, Request, RuleSet, Source, Verdict};
 //!
 //! let text = r#"
 //! [[policy.rules]]
@@ -31,7 +31,7 @@
 //! reason = "people push"
 //! "#;
 //! let policy = Policy::from_iter([RuleSet::parse_settings(text, "grove.toml")?]);
-//! let shell = |command: &str| Request::new("claude", Action::Shell { command: command.to_owned() }).in_directory("/w");
+//! let shell = |command: &str| Request::new("claude", RequestAction::Shell { command: command.to_owned() }).in_directory("/w");
 //! assert_eq!(policy.judge(&shell("git status -s && cargo test")).verdict, Verdict::Allow);
 //! assert_eq!(policy.judge(&shell("git status; rm x")).verdict, Verdict::Ask);
 //! let denied = policy.judge(&shell("sh -c 'git pu''sh origin'"));
@@ -53,5 +53,5 @@ pub mod suggest;
 pub use grammar::GrammarError;
 pub use judge::{AskReason, Decision};
 pub use pattern::{CommandPattern, HostPattern, NamePattern, PathPattern, PatternError};
-pub use request::{Action, Kind, Request};
+pub use request::{Kind, Request, RequestAction};
 pub use rule::{Policy, Rule, RuleOrigin, RuleSet, Selector, Source, SourcedRule, Verdict, content_hash};

@@ -39,7 +39,7 @@ impl fmt::Display for Kind {
 
 /// What an agent wants to do, from its structured input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Action {
+pub enum RequestAction {
     /// Reads files; without paths, it is not known which.
     Read {
         paths: Vec<String>,
@@ -64,16 +64,16 @@ pub enum Action {
     },
 }
 
-impl Action {
+impl RequestAction {
     /// The kind, if it is known.
     pub fn kind(&self) -> Option<Kind> {
         match self {
-            Action::Read { .. } => Some(Kind::Read),
-            Action::Edit { .. } => Some(Kind::Edit),
-            Action::Shell { .. } => Some(Kind::Shell),
-            Action::Fetch { .. } => Some(Kind::Fetch),
-            Action::Mcp { .. } => Some(Kind::Mcp),
-            Action::Unknown { kind } => *kind,
+            RequestAction::Read { .. } => Some(Kind::Read),
+            RequestAction::Edit { .. } => Some(Kind::Edit),
+            RequestAction::Shell { .. } => Some(Kind::Shell),
+            RequestAction::Fetch { .. } => Some(Kind::Fetch),
+            RequestAction::Mcp { .. } => Some(Kind::Mcp),
+            RequestAction::Unknown { kind } => *kind,
         }
     }
 }
@@ -82,7 +82,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
     pub agent: String,
-    pub action: Action,
+    pub action: RequestAction,
     /// The working directory, absolute.
     pub directory: Option<String>,
     /// The home folder, absolute.
@@ -90,7 +90,7 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(agent: &str, action: Action) -> Self {
+    pub fn new(agent: &str, action: RequestAction) -> Self {
         Self { agent: agent.to_owned(), action, directory: None, home: None }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::judge::needs_rule;
 use crate::pattern::*;
 use crate::replay::{Answer, PastRequest};
-use crate::request::{Action, Kind, Request};
+use crate::request::{Kind, Request, RequestAction};
 use crate::rule::{Policy, Rule, RuleSet, Selector, Verdict};
 use crate::shell::{self, Command, quote};
 
@@ -165,7 +165,7 @@ fn rule(verdict: Verdict, kind: Kind, pattern: &str) -> Option<Rule> {
 fn parts(request: &Request) -> Vec<RequestPart> {
     let part = |kind, exact: String, wider| RequestPart { kind, exact, wider };
     match &request.action {
-        Action::Shell { command } => {
+        RequestAction::Shell { command } => {
             let script = shell::parse(command);
             if script.unknown.is_some() {
                 return Vec::new();
@@ -177,11 +177,11 @@ fn parts(request: &Request) -> Vec<RequestPart> {
             });
             commands.chain(written).collect::<Option<Vec<_>>>().unwrap_or_default()
         }
-        Action::Read { paths } => paths.iter().map_while(|path| path_part(Kind::Read, path, request)).collect(),
-        Action::Edit { paths } => paths.iter().map_while(|path| path_part(Kind::Edit, path, request)).collect(),
-        Action::Fetch { url } => host_of(url).map(|host| part(Kind::Fetch, host, vec![])).into_iter().collect(),
-        Action::Mcp { tool } if !tool.contains('*') => vec![part(Kind::Mcp, tool.clone(), vec![])],
-        Action::Mcp { .. } | Action::Unknown { .. } => Vec::new(),
+        RequestAction::Read { paths } => paths.iter().map_while(|path| path_part(Kind::Read, path, request)).collect(),
+        RequestAction::Edit { paths } => paths.iter().map_while(|path| path_part(Kind::Edit, path, request)).collect(),
+        RequestAction::Fetch { url } => host_of(url).map(|host| part(Kind::Fetch, host, vec![])).into_iter().collect(),
+        RequestAction::Mcp { tool } if !tool.contains('*') => vec![part(Kind::Mcp, tool.clone(), vec![])],
+        RequestAction::Mcp { .. } | RequestAction::Unknown { .. } => Vec::new(),
     }
 }
 

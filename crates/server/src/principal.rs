@@ -60,7 +60,6 @@ pub(crate) enum Forbidden {
     UnknownProcess(String),
 }
 
-
 impl Principal {
     /// The holder of a named token.
     pub fn new(name: impl Into<Arc<str>>, scopes: ScopeSet, address: PeerAddress) -> Self {

@@ -30,7 +30,13 @@ pub(super) const GROUPS: [(&str, &[&str]); 9] = [
     ("Tree", &["tree", "goto", "label", "branch", "merge", "compact"]),
     ("Workspace", &["plan", "files", "checkpoints"]),
     ("History", &["history", "doctor"]),
-    ("Host", &["serve", "start", "status", "stop", "open", "token", "logs", "audit", "config", "du", "gc", "debug"]),
+    (
+        "Host",
+        &[
+            "serve", "start", "status", "stop", "open", "token", "logs", "audit", "config", "policy", "du", "gc",
+            "debug",
+        ],
+    ),
     ("Hosts and agents", &["hosts", "agents"]),
     ("Integration", &["copilot", "ahp-bridge", "completions"]),
     ("Rarely used", &["inspect", "check", "migrate"]),

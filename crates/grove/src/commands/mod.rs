@@ -28,6 +28,7 @@ pub(crate) mod marks;
 pub(crate) mod move_session;
 pub(crate) mod open;
 pub(crate) mod permissions;
+pub(crate) mod policy;
 pub(crate) mod resolve;
 pub(crate) mod rm;
 pub(crate) mod run;

@@ -38,6 +38,7 @@ use crate::hosts::HostsFile;
 use crate::listeners::HostListeners;
 use crate::open_files;
 use crate::page::page;
+use crate::policy_files::PolicyFiles;
 use crate::settings::{SettingSource, Settings};
 use crate::stores;
 use crate::telemetry::{self, SpanExporter};
@@ -213,11 +214,13 @@ fn server(host: &Host, frame_log: Option<&FrameLog>) -> HostServer {
     }
 }
 
-/// Gives the host its trusted folders, other tools' sessions, and the hub that lists the sessions of all sources.
+/// Gives the host its trusted folders, permission rules, other tools' sessions, and the hub that lists the sessions of all sources.
 fn set_session_sources(host: &Host, frame_log: Option<&FrameLog>, folder: &DataFolder, settings: &Settings) {
     let this_host = InProcessHost::new(host);
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
+    let rules = PolicyFiles::new(&settings.config_file, folder.path(), &settings.home);
+    host.set_permission_rules(Arc::new(rules));
     let sources = SessionSources {
         this_host: match frame_log {
             Some(log) => this_host.with_frame_log(log.clone()),

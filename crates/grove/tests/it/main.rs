@@ -45,6 +45,7 @@ mod lists;
 mod logs;
 mod malformed_input;
 mod page;
+mod policy;
 mod port;
 mod pressure;
 mod reconnect;

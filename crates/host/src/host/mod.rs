@@ -41,6 +41,7 @@ use crate::history::History;
 use crate::hooks::Hooks;
 use crate::import::ImportReservations;
 use crate::leases::Leases;
+use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
@@ -115,6 +116,7 @@ pub(crate) struct HostInner {
     agent_processes: OnceLock<Arc<dyn AgentProcesses>>,
     /// The audit log, if the host keeps one.
     pub(crate) audit_log: OnceLock<Arc<dyn AuditLog>>,
+    permission_rules: OnceLock<Arc<dyn PermissionRules>>,
     /// Damage that was found at the start.
     damage: Arc<[String]>,
     storage: StorageHealth,
@@ -180,6 +182,7 @@ impl Host {
             trust: OnceLock::new(),
             agent_processes: OnceLock::new(),
             audit_log: OnceLock::new(),
+            permission_rules: OnceLock::new(),
             damage,
             storage,
             storage_check: OnceLock::new(),

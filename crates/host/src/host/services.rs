@@ -8,6 +8,7 @@ use super::Host;
 use crate::agent_processes::{AgentProcesses, AgentRoot};
 use crate::history::History;
 use crate::hooks::Hook;
+use crate::policy::PermissionRules;
 use crate::session_hub::SessionHubService;
 use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
@@ -76,6 +77,18 @@ impl Host {
     /// The processes below which everything belongs to an agent.
     pub fn agent_roots(&self) -> Vec<AgentRoot> {
         self.0.agent_processes.get().map(|processes| processes.roots()).unwrap_or_default()
+    }
+
+    /// Sets the rules that answer permission requests. Only the first call has an effect.
+    pub fn set_permission_rules(&self, rules: Arc<dyn PermissionRules>) {
+        if self.0.permission_rules.set(rules).is_err() {
+            tracing::warn!("a host has one source of permission rules: the second one is not used");
+        }
+    }
+
+    /// The rules that answer permission requests, if the host has any.
+    pub fn permission_rules(&self) -> Option<&Arc<dyn PermissionRules>> {
+        self.0.permission_rules.get()
     }
 
     /// The file watcher, started when it is first needed.

@@ -22,6 +22,7 @@ mod end;
 mod eviction;
 mod forks;
 mod handover;
+mod judgement;
 mod logs;
 mod memory;
 mod message;

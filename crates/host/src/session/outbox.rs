@@ -265,11 +265,12 @@ impl SessionTask {
         }));
     }
 
-    /// Reports the other sessions that run in the session's folders, if they have changed.
+    /// Reports the other sessions that run in the session's folders, and rules that do not count, if they have changed.
     pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
-        let others = self.tip.details.warnings.iter().filter(|words| !warning::is_shared_folder(words));
-        let warnings: Vec<String> =
-            others.cloned().chain(self.session_context.active_folders.collisions(&self.tip.id)).collect();
+        let is_other = |words: &&String| !warning::is_shared_folder(words) && !warning::is_policy(words);
+        let others = self.tip.details.warnings.iter().filter(is_other);
+        let collisions = self.session_context.active_folders.collisions(&self.tip.id);
+        let warnings: Vec<String> = others.cloned().chain(collisions).chain(self.policy_warning()).collect();
         if self.tip.details.warnings != warnings {
             let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
             self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), out).ok();

@@ -4,7 +4,7 @@
 //! here-documents. It never runs or expands anything. A word that only a shell can know keeps its known pieces.
 //!
 //! Programs that run other programs (`sudo`, `env`, `xargs`, `find -exec`, `sh -c`) are opened, and the inner command
-//! is listed as well. Everything that the parser does not know for certain is named in [`Script::unknown`]; the commands that
+//! is listed as well. Everything that the parser does not know for certain is named in [`ShellScript::unknown`]; the commands that
 //! it found are listed all the same, so that a rule can deny them.
 
 mod parser;
@@ -24,7 +24,7 @@ pub const MAX_DEPTH: usize = 12;
 
 /// A parsed shell command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct ShellScript {
     pub commands: Vec<Command>,
     /// Files that redirections read or write.
     pub accesses: Vec<FileAccess>,
@@ -99,13 +99,13 @@ impl UnknownReason {
 }
 
 /// Takes a shell command apart.
-pub fn parse(text: &str) -> Script {
-    let mut script = Script::default();
+pub fn parse(text: &str) -> ShellScript {
+    let mut script = ShellScript::default();
     parser::parse_into(text, 0, &mut script);
     script
 }
 
-impl Script {
+impl ShellScript {
     /// Notes a reason; one that the text cannot be read replaces others.
     pub(crate) fn note(&mut self, reason: UnknownReason) {
         if self.unknown.is_none() || reason.is_unreadable() && !self.is_unreadable() {

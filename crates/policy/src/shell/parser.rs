@@ -19,14 +19,14 @@ pub(super) struct Parser<'a> {
     pub(super) text: Vec<char>,
     pub(super) at: usize,
     pub(super) depth: usize,
-    pub(super) script: &'a mut Script,
+    pub(super) script: &'a mut ShellScript,
     pub(super) here_documents: Vec<HereDocument>,
     /// True after `cd`, or another command that may change the folder.
     pub(super) is_elsewhere: bool,
 }
 
 /// Parses a text at a depth, and adds its commands to a script.
-pub(super) fn parse_into(text: &str, depth: usize, script: &mut Script) {
+pub(super) fn parse_into(text: &str, depth: usize, script: &mut ShellScript) {
     if text.len() > MAX_COMMAND_BYTES || depth > MAX_DEPTH {
         return script.note(UnknownReason::TooLarge);
     }

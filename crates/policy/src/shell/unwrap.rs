@@ -114,7 +114,7 @@ const OTHER_SHELLS: [&str; 8] = ["cmd", "csh", "elvish", "fish", "nu", "powershe
 const MAX_SUFFIXES: usize = 16;
 
 /// Adds a command to a script, and the commands that it runs.
-pub(super) fn unwrap_command(mut command: Command, script: &mut Script) {
+pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
     if command.depth > MAX_DEPTH {
         return script.note(UnknownReason::TooLarge);
     }
@@ -152,7 +152,7 @@ pub(super) fn unwrap_command(mut command: Command, script: &mut Script) {
 }
 
 /// Adds the inner command of a wrapper, which stands for the wrapper.
-fn unwrap_wrapper(wrapper: &Wrapper, command: Command, script: &mut Script) {
+fn unwrap_wrapper(wrapper: &Wrapper, command: Command, script: &mut ShellScript) {
     let mut inner = Command { depth: command.depth + 1, is_covered: command.is_covered, ..Command::default() };
     inner.assignments.clone_from(&command.assignments);
     let Some((start, placeholder)) = wrapper.skip_options(&command.words, &mut inner.assignments) else {
@@ -232,7 +232,7 @@ fn is_option(word: &str, option: &str) -> bool {
 }
 
 /// Adds the commands of `sh -c "…"`. A shell that reads its commands from elsewhere is unknown.
-fn unwrap_shell(command: Command, script: &mut Script) {
+fn unwrap_shell(command: Command, script: &mut ShellScript) {
     let mut runs_text = false;
     let mut at = 1;
     while let Some(word) = command.words.get(at) {
@@ -284,7 +284,7 @@ fn unwrap_shell(command: Command, script: &mut Script) {
 }
 
 /// Adds the commands of `find -exec`; `-delete` counts as `rm`.
-fn unwrap_find(command: &Command, script: &mut Script) {
+fn unwrap_find(command: &Command, script: &mut ShellScript) {
     let words = &command.words;
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -317,7 +317,7 @@ fn unwrap_find(command: &Command, script: &mut Script) {
 }
 
 /// Lists every end of a command as one that may be run, so that a rule can deny it.
-fn list_suffixes(command: &Command, script: &mut Script) {
+fn list_suffixes(command: &Command, script: &mut ShellScript) {
     for at in 1..command.words.len().min(MAX_SUFFIXES + 1) {
         if let Some(text) = command.words[at].known().filter(|text| text.contains([' ', '\t', '\n', ';'])) {
             list_covered(&text, command.depth + 1, script);
@@ -325,7 +325,7 @@ fn list_suffixes(command: &Command, script: &mut Script) {
         let words = command.words[at..].to_vec();
         if words[0].known().is_some_and(|word| !word.starts_with('-')) {
             let suffix = Command { words, depth: command.depth + 1, is_covered: true, ..Command::default() };
-            let mut inner = Script::default();
+            let mut inner = ShellScript::default();
             match SHELLS.iter().any(|shell| suffix.words[0].is(shell)) {
                 true => unwrap_shell(suffix, &mut inner),
                 false => inner.push(suffix),
@@ -336,11 +336,11 @@ fn list_suffixes(command: &Command, script: &mut Script) {
 }
 
 /// Lists the commands of a text that may be run, so that a rule can deny them.
-fn list_covered(text: &str, depth: usize, script: &mut Script) {
+fn list_covered(text: &str, depth: usize, script: &mut ShellScript) {
     if depth > MAX_DEPTH {
         return script.note(UnknownReason::TooLarge);
     }
-    let mut inner = Script::default();
+    let mut inner = ShellScript::default();
     parse_into(text, depth, &mut inner);
     inner.commands.into_iter().for_each(|command| script.push(Command { is_covered: true, ..command }));
 }

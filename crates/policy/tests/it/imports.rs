@@ -1,7 +1,7 @@
 //! Imports from other tools.
 
 use grove_policy::import::{Import, ImportError, import_claude, import_copilot, import_copilot_pattern};
-use grove_policy::{Action, Policy, RuleSet, Verdict};
+use grove_policy::{Policy, RequestAction, RuleSet, Verdict};
 
 use crate::{request, shell};
 
@@ -54,8 +54,11 @@ fn permissions_of_claude_code_are_taken_over() {
     assert_eq!(policy.judge(&shell("npm run test -- x && lsof -i")).verdict, Verdict::Allow);
     assert_eq!(policy.judge(&shell("npm run tests")).verdict, Verdict::Ask);
     assert_eq!(policy.judge(&shell("git log; curl x")).verdict, Verdict::Deny);
-    assert_eq!(policy.judge(&request(Action::Read { paths: vec!["docs/a".into()] })).verdict, Verdict::Allow);
-    assert_eq!(policy.judge(&request(Action::Edit { paths: vec!["/w/app/docs/a".into()] })).verdict, Verdict::Ask);
+    assert_eq!(policy.judge(&request(RequestAction::Read { paths: vec!["docs/a".into()] })).verdict, Verdict::Allow);
+    assert_eq!(
+        policy.judge(&request(RequestAction::Edit { paths: vec!["/w/app/docs/a".into()] })).verdict,
+        Verdict::Ask
+    );
 }
 
 #[test]

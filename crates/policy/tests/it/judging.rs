@@ -1,14 +1,14 @@
 //! Verdicts by kind, agent and source.
 
-use grove_policy::{Action, Kind, Policy, RuleSet, Source, Verdict, content_hash};
+use grove_policy::{Kind, Policy, RequestAction, RuleSet, Source, Verdict, content_hash};
 
 use crate::{policy, request, shell};
 
-fn edit(path: &str) -> Action {
-    Action::Edit { paths: vec![path.to_owned()] }
+fn edit(path: &str) -> RequestAction {
+    RequestAction::Edit { paths: vec![path.to_owned()] }
 }
 
-fn verdict(policy: &Policy, action: Action) -> Verdict {
+fn verdict(policy: &Policy, action: RequestAction) -> Verdict {
     policy.judge(&request(action)).verdict
 }
 
@@ -39,7 +39,7 @@ fn an_untrusted_source_only_tightens() {
     let set = RuleSet::parse_repository("[[rules]]\nallow = \"any\"\n[[rules]]\ndeny = \"fetch\"\n", "p").unwrap();
     let policy = Policy::from_iter([set.tightening()]);
     assert_eq!(policy.judge(&shell("ls")).verdict, Verdict::Ask);
-    assert_eq!(verdict(&policy, Action::Fetch { url: "https://a.com".into() }), Verdict::Deny);
+    assert_eq!(verdict(&policy, RequestAction::Fetch { url: "https://a.com".into() }), Verdict::Deny);
     assert_ne!(content_hash(b"a"), content_hash(b"b"));
 }
 
@@ -52,20 +52,20 @@ fn a_relative_path_rule_allows_nothing_outside_the_working_directory() {
     for outside in ["/w/src/a.rs", "../app2/src/a", "src/../../x", "~/src/a", "/etc/x.md", "~root/src/a", ""] {
         assert_eq!(verdict(&policy, edit(outside)), Verdict::Ask, "{outside}");
     }
-    let both = Action::Edit { paths: vec!["src/a".into(), "/etc/passwd".into()] };
+    let both = RequestAction::Edit { paths: vec!["src/a".into(), "/etc/passwd".into()] };
     assert_eq!(verdict(&policy, both), Verdict::Ask, "every path must be allowed");
-    assert_eq!(verdict(&policy, Action::Read { paths: vec!["src/a".into()] }), Verdict::Ask);
+    assert_eq!(verdict(&policy, RequestAction::Read { paths: vec!["src/a".into()] }), Verdict::Ask);
 }
 
 #[test]
 fn one_denied_path_denies_the_request() {
     let policy =
         policy("[[rules]]\nallow = \"any\"\n[[rules]]\ndeny = [\"read\", \"edit\"]\npath = [\".env\", \"~/.ssh\"]\n");
-    let both = Action::Read { paths: vec!["a".into(), "b/.env".into()] };
+    let both = RequestAction::Read { paths: vec!["a".into(), "b/.env".into()] };
     assert_eq!(verdict(&policy, both), Verdict::Deny);
     assert_eq!(verdict(&policy, edit("~/.ssh/id")), Verdict::Deny);
     assert_eq!(verdict(&policy, edit("/home/dev/.ssh/../.ssh/id")), Verdict::Deny);
-    assert_eq!(verdict(&policy, Action::Read { paths: vec![] }), Verdict::Ask, "the path is not known");
+    assert_eq!(verdict(&policy, RequestAction::Read { paths: vec![] }), Verdict::Ask, "the path is not known");
     assert_eq!(verdict(&policy, edit("src/a")), Verdict::Allow);
 }
 
@@ -75,7 +75,7 @@ fn hosts_and_tools_are_matched_as_a_whole() {
         "[[rules]]\nallow = \"fetch\"\nhost = [\"docs.rs\", \"*.github.com\"]\n[[rules]]\nallow = \"mcp\"\n\
          tool = [\"github/get_*\", \"notes/*\"]\n[[rules]]\ndeny = \"mcp\"\ntool = \"notes/delete\"\n",
     );
-    let fetch = |url: &str| verdict(&policy, Action::Fetch { url: url.to_owned() });
+    let fetch = |url: &str| verdict(&policy, RequestAction::Fetch { url: url.to_owned() });
     assert_eq!(fetch("https://docs.rs/serde"), Verdict::Allow);
     assert_eq!(fetch("https://api.github.com"), Verdict::Allow);
     for other in
@@ -83,7 +83,7 @@ fn hosts_and_tools_are_matched_as_a_whole() {
     {
         assert_eq!(fetch(other), Verdict::Ask, "{other}");
     }
-    let call = |tool: &str| verdict(&policy, Action::Mcp { tool: tool.to_owned() });
+    let call = |tool: &str| verdict(&policy, RequestAction::Mcp { tool: tool.to_owned() });
     assert_eq!(call("github/get_issue"), Verdict::Allow);
     assert_eq!(call("github/create_issue"), Verdict::Ask);
     assert_eq!(call("notes/delete"), Verdict::Deny);
@@ -93,7 +93,8 @@ fn hosts_and_tools_are_matched_as_a_whole() {
 fn a_rule_for_an_agent_leaves_others_alone() {
     let policy = policy("[[rules]]\nallow = \"shell\"\ncommand = \"ls\"\nagent = [\"codex\", \"qwen*\"]\n");
     let by = |agent: &str| {
-        let request = grove_policy::Request::new(agent, Action::Shell { command: "ls".into() }).in_directory("/w");
+        let request =
+            grove_policy::Request::new(agent, RequestAction::Shell { command: "ls".into() }).in_directory("/w");
         policy.judge(&request).verdict
     };
     assert_eq!((by("codex"), by("qwen-code"), by("claude")), (Verdict::Allow, Verdict::Allow, Verdict::Ask));
@@ -102,11 +103,11 @@ fn a_rule_for_an_agent_leaves_others_alone() {
 #[test]
 fn an_unknown_request_is_asked_and_a_whole_kind_may_be_denied() {
     let allowing = policy("[[rules]]\nallow = \"any\"\n");
-    assert_eq!(verdict(&allowing, Action::Unknown { kind: Some(Kind::Shell) }), Verdict::Ask);
-    assert_eq!(verdict(&allowing, Action::Unknown { kind: None }), Verdict::Ask);
+    assert_eq!(verdict(&allowing, RequestAction::Unknown { kind: Some(Kind::Shell) }), Verdict::Ask);
+    assert_eq!(verdict(&allowing, RequestAction::Unknown { kind: None }), Verdict::Ask);
     let denying = policy("[[rules]]\ndeny = \"shell\"\n");
-    assert_eq!(verdict(&denying, Action::Unknown { kind: Some(Kind::Shell) }), Verdict::Deny);
-    assert_eq!(verdict(&denying, Action::Unknown { kind: Some(Kind::Read) }), Verdict::Ask);
+    assert_eq!(verdict(&denying, RequestAction::Unknown { kind: Some(Kind::Shell) }), Verdict::Deny);
+    assert_eq!(verdict(&denying, RequestAction::Unknown { kind: Some(Kind::Read) }), Verdict::Ask);
 }
 
 #[test]

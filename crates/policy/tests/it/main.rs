@@ -8,16 +8,16 @@ mod judging;
 mod replays;
 mod spellings;
 
-use grove_policy::{Action, Policy, Request, RuleSet};
+use grove_policy::{Policy, Request, RequestAction, RuleSet};
 
 pub(crate) fn policy(text: &str) -> Policy {
     Policy::from_iter([RuleSet::parse_repository(text, "policy.toml").unwrap()])
 }
 
-pub(crate) fn request(action: Action) -> Request {
+pub(crate) fn request(action: RequestAction) -> Request {
     Request::new("claude", action).in_directory("/w/app").with_home("/home/dev")
 }
 
 pub(crate) fn shell(command: &str) -> Request {
-    request(Action::Shell { command: command.to_owned() })
+    request(RequestAction::Shell { command: command.to_owned() })
 }

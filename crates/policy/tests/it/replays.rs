@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use grove_policy::replay::{Answer, PastRequest, replay};
 use grove_policy::suggest::{narrowest, suggest};
-use grove_policy::{Action, Policy, RuleSet, Verdict};
+use grove_policy::{Policy, RequestAction, RuleSet, Verdict};
 
 use crate::{policy, request, shell};
 
@@ -43,7 +43,7 @@ fn suggestions_are_few_and_contradict_no_answer() {
         history.push(past(&format!("git diff HEAD~{at} && cargo test -p crate{at}"), Answer::Approved));
         history.push(past(&format!("cargo test -p other{at}"), Answer::Approved));
         let paths = vec![format!("src/deep/file{at}.rs")];
-        history.push(PastRequest { request: request(Action::Edit { paths }), answer: Some(Answer::Approved) });
+        history.push(PastRequest { request: request(RequestAction::Edit { paths }), answer: Some(Answer::Approved) });
     }
     let suggestions = suggest(&history);
     let lines: Vec<_> = suggestions.iter().map(|suggestion| suggestion.rule.to_string()).collect();
@@ -80,7 +80,7 @@ fn the_narrowest_rules_answer_the_request_and_no_other() {
     for unknown in ["git $x", "eval x", "PATH=/x ls", "a 'b"] {
         assert_eq!(narrowest(&shell(unknown), Verdict::Allow), None, "{unknown}");
     }
-    assert_eq!(narrowest(&request(Action::Unknown { kind: None }), Verdict::Allow), None);
+    assert_eq!(narrowest(&request(RequestAction::Unknown { kind: None }), Verdict::Allow), None);
 }
 
 #[test]

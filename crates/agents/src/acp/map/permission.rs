@@ -52,6 +52,21 @@ pub(crate) fn permission(
     Ok(ParsedPermissionRequest { session, offered, update: Box::new(update) })
 }
 
+/// The response to a permission request. The protocol has no place for a reason but its metadata.
+pub(crate) fn response(offered: &[acp::PermissionOption], verdict: Option<&Verdict>) -> acp::RequestPermissionResponse {
+    let response = acp::RequestPermissionResponse::new(outcome(offered, verdict));
+    match verdict.and_then(denial_reason) {
+        Some(reason) => response.meta(JsonObject::from_iter([("reason".to_owned(), Value::from(reason))])),
+        None => response,
+    }
+}
+
+/// The reason that a denial gives.
+pub(crate) fn denial_reason(verdict: &Verdict) -> Option<&str> {
+    let extra = verdict.extra.as_ref().filter(|_| verdict.decision == Decision::Denied)?;
+    extra.get("reasonMessage")?.as_str()
+}
+
 /// The answer to a permission request; without a verdict, the turn was cancelled.
 pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdict>) -> acp::RequestPermissionOutcome {
     let chosen = verdict.and_then(|verdict| {

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::process::TurnHandle;
 use super::requests::answered;
+use crate::acp::map;
 use crate::acp::serve::PlannedWrite;
 use crate::agent::*;
 
@@ -50,7 +51,7 @@ pub(super) async fn ask(
         Some(verdict) if verdict.decision == Decision::Approved => {
             Ok(ApprovedWrite { sink, call, edit: edit(planned) })
         }
-        Some(_) => Err(refused("the person denied it")),
+        Some(verdict) => Err(refused(map::denial_reason(&verdict).unwrap_or("the person denied it"))),
         None => Err(refused("nobody has approved it")),
     }
 }

@@ -136,7 +136,7 @@ impl ProcessReader {
                 },
             };
             tell.send_replace(PermissionState::Answered(verdict.clone()));
-            json(&acp::RequestPermissionResponse::new(map::outcome(&offered, verdict.as_ref())))
+            json(&map::response(&offered, verdict.as_ref()))
         });
         Ok(())
     }

@@ -79,10 +79,10 @@ impl SessionTask {
             self.write_todos(plan);
         }
         let Some(turn) = turn.cloned() else { return Ok(()) };
-        let asked = match event {
-            AgentEvent::ToolReady { permission: Some(asked), .. } => asked,
+        let (call, asked) = match event {
+            AgentEvent::ToolReady { call, permission: Some(asked), .. } => (call, asked),
             AgentEvent::Tool(update) => match update.permission {
-                Some(asked) => asked,
+                Some(asked) => (update.call, asked),
                 None => return Ok(()),
             },
             AgentEvent::ToolReady { call, result: Some(result), .. } => {
@@ -97,39 +97,7 @@ impl SessionTask {
         };
         let PermissionPrompt { request, answer } = asked;
         self.agents.await_answer(chat, &turn, request.id.clone(), AnswerSender::Permission(answer));
-        self.apply_remembered_permission(chat, turn, &request, out);
+        self.judge_permission(chat, &turn, &call, &request, out);
         Ok(())
-    }
-
-    /// Answers a permission request by a rule, or by a permanent decision.
-    fn apply_remembered_permission(
-        &mut self,
-        chat: &ChatId,
-        turn: TurnId,
-        request: &PermissionRequest,
-        out: &mut Outbox,
-    ) {
-        if let Some(decision) = self.tip.details.permissions.as_ref().and_then(|policy| policy.answer(request)) {
-            let (chat, question) = (chat.clone(), PermissionTarget::Request(request.id.clone()));
-            let verdict = Verdict::by_rule(decision, request);
-            self.accept(ClientCommand::ResolvePermission { chat, turn, question, verdict }, out).ok();
-            return;
-        }
-        let Some(remembered) = self.tip.details.remembered.iter().find(|known| known.answers(request)) else { return };
-        let allows = remembered.option.allows;
-        let fitting = |wanted: &dyn Fn(&PermissionOption) -> bool| {
-            request.options.iter().find(|option| option.allows == allows && wanted(option)).map(|o| o.id.clone())
-        };
-        let option = fitting(&|option| option.id == remembered.option.id)
-            .or_else(|| fitting(&|option| option.lasting))
-            .or_else(|| fitting(&|_| true));
-        let decision = if allows { Decision::Approved } else { Decision::Denied };
-        let resolve = ClientCommand::ResolvePermission {
-            chat: chat.clone(),
-            turn,
-            question: PermissionTarget::Request(request.id.clone()),
-            verdict: Verdict { by: ConfirmationReason::Setting, option, ..decision.into() },
-        };
-        self.accept(resolve, out).ok();
     }
 }

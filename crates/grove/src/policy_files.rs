@@ -1,0 +1,274 @@
+//! The files with permission rules: `grove.toml`, and `.grove/policy.toml` of a repository.
+//!
+//! A repository's file counts in full only for content that a person has trusted (`grove policy trust`): agents can edit
+//! it. Otherwise its rules that deny or ask count, since these only tighten.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use grove_host::{LoadedRules, PermissionRules};
+use grove_policy::{GrammarError, Kind, Policy, Rule, RuleSet, Selector, Verdict, content_hash};
+
+use crate::data_folder::write_private;
+
+/// The file of a repository, relative to the working directory or a folder above it.
+pub(crate) const REPOSITORY_FILE: &str = ".grove/policy.toml";
+/// The maximum size of a file with rules, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// The maximum number of trusted contents. Beyond it, the oldest must be trusted again.
+const MAX_TRUSTED: usize = 10_000;
+/// The maximum number of files that are kept in memory.
+const MAX_CACHED: usize = 256;
+
+/// A file with rules, as far as it is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RulesFile {
+    pub(crate) path: PathBuf,
+    pub(crate) rules: RuleSet,
+    /// The name of the content, for a repository's file.
+    pub(crate) hash: Option<String>,
+    pub(crate) is_trusted: bool,
+    pub(crate) problem: Option<String>,
+}
+
+/// The version of a file: a change of the file changes it.
+type FileStamp = Option<(SystemTime, u64)>;
+
+/// The rules of this host.
+pub(crate) struct PolicyFiles {
+    settings: PathBuf,
+    trusted: PathBuf,
+    home: PathBuf,
+    /// The newest contents, by file.
+    cache: Mutex<HashMap<PathBuf, (FileStamp, Result<String, String>)>>,
+}
+
+impl PolicyFiles {
+    pub(crate) fn new(settings: &Path, data_dir: &Path, home: &Path) -> Self {
+        Self {
+            settings: settings.to_owned(),
+            trusted: data_dir.join("trusted-policies.json"),
+            home: home.to_owned(),
+            cache: Mutex::new(HashMap::new()),
+        }
+    }
+
+    pub(crate) fn home(&self) -> String {
+        self.home.to_string_lossy().into_owned()
+    }
+
+    /// The files that count for a folder, the settings first.
+    pub(crate) fn files_for(&self, folder: Option<&Path>) -> Vec<RulesFile> {
+        let mut files = Vec::new();
+        if let Some(text) = self.content(&self.settings) {
+            let parsed = text.and_then(|text| parsed(RuleSet::parse_settings(&text, &display(&self.settings))));
+            files.push(rules_file(&self.settings, parsed, None, true));
+        }
+        let Some(path) = folder.and_then(repository_file) else { return files };
+        let Some(text) = self.content(&path) else { return files };
+        let hash = text.as_ref().ok().map(|text| content_hash(text.as_bytes()));
+        let is_trusted = hash.as_ref().is_some_and(|hash| self.trusted_hashes().contains(hash));
+        let parsed = text.and_then(|text| parsed(RuleSet::parse_repository(&text, &display(&path))));
+        files.push(rules_file(&path, parsed, hash, is_trusted));
+        files
+    }
+
+    /// The policy of these files. A file that cannot be read makes every request a question.
+    pub(crate) fn policy(files: &[RulesFile]) -> Policy {
+        Policy::from_iter(files.iter().map(|file| match (&file.problem, file.is_trusted) {
+            (Some(problem), _) => {
+                let ask = Rule::new(Verdict::Ask, Selector::Kinds(Kind::ALL.to_vec()));
+                RuleSet::of_session([Rule { reason: Some(problem.clone()), ..ask }])
+            }
+            (None, true) => file.rules.clone(),
+            (None, false) => file.rules.clone().tightening(),
+        }))
+    }
+
+    /// Trusts the present content of a repository's file, and returns its path.
+    pub(crate) fn trust(&self, folder: &Path) -> anyhow::Result<RulesFile> {
+        let path = repository_file(folder)
+            .with_context(|| format!("there is no {REPOSITORY_FILE} in {} or above it", folder.display()))?;
+        let file = self.files_for(Some(folder)).pop().filter(|file| file.path == path);
+        let file = file.with_context(|| format!("{} cannot be read", path.display()))?;
+        if let Some(problem) = &file.problem {
+            anyhow::bail!("{problem}");
+        }
+        let mut hashes = self.trusted_hashes();
+        if let Some(hash) = file.hash.clone().filter(|hash| !hashes.contains(hash)) {
+            hashes.push(hash);
+            let from = hashes.len().saturating_sub(MAX_TRUSTED);
+            write_private(&self.trusted, &serde_json::to_string_pretty(&hashes[from..])?)?;
+        }
+        Ok(RulesFile { is_trusted: true, ..file })
+    }
+
+    fn trusted_hashes(&self) -> Vec<String> {
+        match self.content(&self.trusted) {
+            Some(Ok(text)) => serde_json::from_str(&text).unwrap_or_else(|error| {
+                tracing::warn!("no rules of repositories are trusted: {} is damaged: {error}", self.trusted.display());
+                Vec::new()
+            }),
+            Some(Err(error)) => {
+                tracing::warn!("no rules of repositories are trusted: {error}");
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The content of a file, read again if it has changed; `None` if there is no file.
+    fn content(&self, path: &Path) -> Option<Result<String, String>> {
+        let stamp = match std::fs::metadata(path) {
+            Ok(metadata) => metadata.modified().ok().map(|modified| (modified, metadata.len())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Err(format!("{} cannot be read: {error}", path.display()))),
+        };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, content)) = cache.get(path)
+            && stamp.is_some()
+            && *known == stamp
+            && stamp.is_some_and(|(modified, _)| is_settled(modified))
+        {
+            return Some(content.clone());
+        }
+        let content = match stamp {
+            Some((_, length)) if length > MAX_BYTES => Err(format!("{} has more than 1 MiB", path.display())),
+            _ => std::fs::read_to_string(path).map_err(|error| format!("{} cannot be read: {error}", path.display())),
+        };
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
+        }
+        cache.insert(path.to_owned(), (stamp, content.clone()));
+        Some(content)
+    }
+}
+
+/// True if a later change of a file would change its time as well.
+fn is_settled(modified: SystemTime) -> bool {
+    SystemTime::now().duration_since(modified).is_ok_and(|age| age.as_secs() >= 2)
+}
+
+fn display(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn parsed(rules: Result<RuleSet, GrammarError>) -> Result<RuleSet, String> {
+    rules.map_err(|error| error.to_string())
+}
+
+fn rules_file(path: &Path, rules: Result<RuleSet, String>, hash: Option<String>, is_trusted: bool) -> RulesFile {
+    let (rules, problem) = match rules {
+        Ok(rules) => (rules, None),
+        Err(problem) => (RuleSet::default(), Some(problem)),
+    };
+    RulesFile { path: path.to_owned(), rules, hash, is_trusted, problem }
+}
+
+/// The file of the repository that a folder is in: in the folder, or in one above it up to the repository's own.
+fn repository_file(folder: &Path) -> Option<PathBuf> {
+    for folder in folder.ancestors() {
+        let file = folder.join(REPOSITORY_FILE);
+        if file.is_file() {
+            return Some(file);
+        }
+        if folder.join(".git").exists() {
+            return None;
+        }
+    }
+    None
+}
+
+impl PermissionRules for PolicyFiles {
+    fn rules_for(&self, folder: Option<&Path>) -> LoadedRules {
+        let files = self.files_for(folder);
+        let problem = files.iter().find_map(|file| file.problem.clone());
+        let untrusted = files.iter().find(|file| !file.is_trusted).map(|file| {
+            let folder = file.path.parent().and_then(Path::parent).unwrap_or(&file.path);
+            let path = file.path.display();
+            format!("{path} allows nothing, because nobody has trusted its content: read it, then run `grove policy trust {}`", folder.display())
+        });
+        let policy = Arc::new(Self::policy(&files));
+        LoadedRules { policy, home: Some(self.home()), warning: problem.or(untrusted) }
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        let mut rest = Vec::new();
+        for existing in path.ancestors() {
+            if let Ok(real) = existing.canonicalize() {
+                return Some(rest.iter().rev().fold(real, |real: PathBuf, name| real.join(name)));
+            }
+            rest.push(existing.file_name()?.to_owned());
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_policy::{Request, RequestAction};
+
+    use super::*;
+
+    const RULES: &str =
+        "[[rules]]\nallow = \"shell\"\ncommand = \"ls\"\n[[rules]]\ndeny = \"shell\"\ncommand = \"rm *\"\n";
+
+    fn verdict(files: &PolicyFiles, folder: &Path, command: &str) -> Verdict {
+        let request = Request::new("claude", RequestAction::Shell { command: command.to_owned() }).in_directory("/w");
+        files.rules_for(Some(folder)).policy.judge(&request).verdict
+    }
+
+    #[test]
+    fn rules_of_a_repository_allow_only_with_the_content_that_was_trusted() {
+        let place = tempfile::tempdir().unwrap();
+        let (work, data) = (place.path().join("work"), place.path().join("data"));
+        std::fs::create_dir_all(work.join(".grove")).unwrap();
+        std::fs::create_dir_all(work.join("src")).unwrap();
+        std::fs::create_dir_all(&data).unwrap();
+        let file = work.join(REPOSITORY_FILE);
+        std::fs::write(&file, RULES).unwrap();
+        let files = PolicyFiles::new(&place.path().join("grove.toml"), &data, place.path());
+        let inner = work.join("src");
+        assert_eq!(verdict(&files, &inner, "ls"), Verdict::Ask);
+        assert_eq!(verdict(&files, &inner, "rm x"), Verdict::Deny, "an untrusted file may tighten");
+        let warning = files.rules_for(Some(&inner)).warning.unwrap();
+        assert!(warning.contains(&format!("grove policy trust {}", work.display())), "{warning}");
+
+        assert!(files.trust(&inner).unwrap().is_trusted);
+        assert_eq!(verdict(&files, &inner, "ls"), Verdict::Allow);
+        assert_eq!(files.rules_for(Some(&inner)).warning, None);
+
+        std::fs::write(&file, format!("{RULES}[[rules]]\nallow = \"any\"\n")).unwrap();
+        assert_eq!(verdict(&files, &inner, "ls"), Verdict::Ask, "its content has changed");
+        assert!(files.rules_for(Some(&inner)).warning.is_some());
+    }
+
+    #[test]
+    fn settings_are_read_again_when_they_change_and_a_wrong_file_makes_every_request_a_question() {
+        let place = tempfile::tempdir().unwrap();
+        let settings = place.path().join("grove.toml");
+        let files = PolicyFiles::new(&settings, place.path(), place.path());
+        let allow = |command: &str| format!("[[policy.rules]]\nallow = \"shell\"\ncommand = \"{command}\"\n");
+        assert_eq!(verdict(&files, place.path(), "ls"), Verdict::Ask);
+        std::fs::write(&settings, allow("ls")).unwrap();
+        assert_eq!(verdict(&files, place.path(), "ls"), Verdict::Allow);
+        std::fs::write(&settings, allow("cd")).unwrap();
+        assert_eq!(verdict(&files, place.path(), "ls"), Verdict::Ask);
+        std::fs::write(&settings, format!("{}alow = 1\n", allow("ls"))).unwrap();
+        assert_eq!(verdict(&files, place.path(), "ls"), Verdict::Ask);
+        assert!(files.rules_for(None).warning.unwrap().contains("grove.toml:4: unknown field `alow`"));
+    }
+
+    #[test]
+    fn a_link_is_followed_before_its_path_is_judged() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+        let files = PolicyFiles::new(&root.join("grove.toml"), &root, &root);
+        assert_eq!(files.real_path(&root.join("link/new/file")), Some(PathBuf::from("/etc/new/file")));
+        assert_eq!(files.real_path(&root.join("a/b")), Some(root.join("a/b")));
+    }
+}
