@@ -37,13 +37,16 @@ pub(crate) struct RulesFile {
 /// The version of a file: a change of the file changes it.
 type FileStamp = Option<(SystemTime, u64)>;
 
+/// A file's content, or the reason why it cannot be read.
+type FileContent = Result<String, String>;
+
 /// The rules of this host.
 pub(crate) struct PolicyFiles {
     settings: PathBuf,
     trusted: PathBuf,
     home: PathBuf,
     /// The newest contents, by file.
-    cache: Mutex<HashMap<PathBuf, (FileStamp, Result<String, String>)>>,
+    cache: Mutex<HashMap<PathBuf, (FileStamp, FileContent)>>,
 }
 
 impl PolicyFiles {

@@ -18,8 +18,10 @@ use grove_core::*;
 use grove_policy::{Request, RequestAction, Verdict as PolicyVerdict};
 
 use super::{Outbox, SessionTask};
+use crate::audit::{AuditAction, AuditOutcome, AuditRecord};
 use crate::host::Host;
 use crate::policy::LoadedRules;
+use crate::sequencer::HostStopped;
 
 /// The tool with which Grove asks about protected files. Only a person allows it.
 const PROTECTED_WRITE: &str = "write_text_file";
@@ -74,6 +76,29 @@ impl SessionTask {
         }
     }
 
+    /// Answers the pending permission requests that changed permissions decide, in every chat.
+    pub(in crate::session) async fn judge_pending(&mut self) -> Result<(), HostStopped> {
+        let pending = |chat: &Chat| {
+            let turn = chat.active.as_deref()?;
+            let calls = turn.parts().iter().filter_map(|part| match part {
+                Part::ToolCall(call) => match &call.status {
+                    ToolCallStatus::PendingConfirmation(request) => Some((call.id.clone(), request.clone())),
+                    _ => None,
+                },
+                _ => None,
+            });
+            Some((chat.id.clone(), turn.id.clone(), calls.collect::<Vec<_>>()))
+        };
+        let pending: Vec<_> = self.tip.chats.iter().filter_map(pending).collect();
+        let mut out = Outbox::default();
+        for (chat, turn, calls) in pending {
+            for (call, request) in calls {
+                self.judge_permission(&chat, &turn, &call, &request, &mut out);
+            }
+        }
+        self.send(out).await
+    }
+
     /// Says in the call which rule allowed it.
     fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCall, rule: &str, out: &mut Outbox) {
         let mut extra = call.extra.clone().unwrap_or_default();
@@ -94,6 +119,15 @@ impl SessionTask {
             session = %self.tip.id, %chat, %call, request = %request.id, decision = ?decision.decision,
             rule = %decision.rule, "a rule answered a permission request"
         );
+        let Some(host) = self.session_context.host.upgrade().map(Host) else { return };
+        let operation = match decision.decision {
+            Decision::Approved => "approve",
+            Decision::Denied => "deny",
+        };
+        let now = self.session_context.env.clock.now();
+        let record = AuditRecord::new(now, "", String::new(), AuditAction::Policy, operation);
+        let record = record.with_session(Some(self.tip.id.as_str())).with_detail(Some(&decision.rule));
+        host.audit(record.with_outcome(AuditOutcome::Done, None));
     }
 
     fn decide(&self, call: &ToolCall, request: &PermissionRequest) -> Option<RuleDecision> {

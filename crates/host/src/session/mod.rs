@@ -346,7 +346,11 @@ impl SessionTask {
             return Ok(Err(error.into()));
         }
         let changes_folder = matches!(command, HostCommand::AsClient(ClientCommand::SetWorkingDirectory(_)));
+        let changes_permissions = matches!(command, HostCommand::AsClient(ClientCommand::ChangePermissions(_)));
         let attempted = self.attempt(command, None).await?;
+        if changes_permissions && matches!(attempted, Ok(CommandOutcome::Happened)) {
+            self.judge_pending().await?;
+        }
         if changes_folder && matches!(attempted, Ok(CommandOutcome::Happened)) {
             self.folder_changed();
         }

@@ -171,27 +171,13 @@ impl CopilotPeer {
         self.look(session, |session| session.details.permissions.clone().unwrap_or_default()).await
     }
 
-    /// Changes the permissions, and answers pending requests that they decide.
+    /// Changes the permissions. The session answers the pending requests that they decide.
     async fn change_permissions(
         &self,
         session: &SessionRef,
         change: PermissionsChange,
     ) -> Result<Success, CopilotError> {
         self.carry_out(session, ClientCommand::ChangePermissions(change)).await?;
-        let answered = self.look(session, |session| {
-            let policy = session.details.permissions.as_ref()?;
-            let turn = session.main_chat()?.active.as_deref()?;
-            let answered = super::turns::asked_permissions(turn).filter_map(|(_, request)| {
-                let verdict = Verdict::by_rule(policy.answer(request)?, request);
-                let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(request.id.clone()));
-                Some(ClientCommand::ResolvePermission { chat, turn: turn.id.clone(), question, verdict })
-            });
-            Some(answered.collect::<Vec<_>>())
-        });
-        for command in answered.await?.unwrap_or_default() {
-            // Another client may have answered first.
-            self.carry_out(session, command).await.ok();
-        }
         Ok(Success::YES)
     }
 }

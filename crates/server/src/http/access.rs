@@ -529,7 +529,7 @@ mod tests {
         let secret = Token::parse(SECRET).unwrap();
         let query = format!("tkn={SECRET}");
         let check = |access: &AccessPolicy| access.check_token(&HeaderMap::new(), Some(&query), None).map(|_| ());
-        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls);
+        let remote = AccessPolicy::remote(secret, TransportSecurity::Tls, lab());
         assert_eq!(check(&access()), Ok(()));
         assert_eq!(check(&remote), Err(AccessError::QueryToken));
         assert_eq!(check(&remote.with_query_token()), Ok(()));
