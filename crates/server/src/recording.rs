@@ -111,7 +111,7 @@ pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
 /// Finishes a record by the JSON-RPC answer to its request.
 pub(crate) fn finish(record: PendingRecord, answer: &str) {
     #[derive(Deserialize)]
-    struct Answer {
+    struct AnswerProbe {
         #[serde(default)]
         error: Option<AnswerError>,
     }
@@ -120,7 +120,7 @@ pub(crate) fn finish(record: PendingRecord, answer: &str) {
         #[serde(default)]
         message: String,
     }
-    match serde_json::from_str::<Answer>(answer).ok().and_then(|answer| answer.error) {
+    match serde_json::from_str::<AnswerProbe>(answer).ok().and_then(|answer| answer.error) {
         Some(error) => record.finish(AuditOutcome::Refused, Some(&error.message)),
         None => record.finish(AuditOutcome::Done, None),
     }

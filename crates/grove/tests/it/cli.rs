@@ -196,6 +196,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "agent-idle": default(json!(600)),
         "session-idle": default(json!(600)),
         "spill-bytes": default(json!(64 << 10)),
+        "slow-ms": default(json!(500)),
         "compact-at": default(json!(85)),
         "compact-keep": default(json!(20_000)),
         "store": default(json!("local")),
@@ -203,6 +204,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "stores": default(json!([])),
         "hooks": default(json!([])),
         "history": default(json!({"enabled": true, "keep": false, "roots": []})),
+        "telemetry": default(json!({"otlp-endpoint": null})),
         "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
@@ -252,6 +254,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "agent-idle": variable("GROVE_AGENT_IDLE", json!(5)),
         "session-idle": default(json!(600)),
         "spill-bytes": from_file(json!(1_000)),
+        "slow-ms": default(json!(500)),
         "compact-at": from_file(json!(70)),
         "compact-keep": default(json!(20_000)),
         "store": from_file(json!("work")),
@@ -259,6 +262,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "stores": from_file(json!(["work"])),
         "hooks": from_file(json!(["guard"])),
         "history": from_file(json!({"enabled": true, "keep": true, "roots": []})),
+        "telemetry": default(json!({"otlp-endpoint": null})),
         "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);

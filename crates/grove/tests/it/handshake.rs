@@ -260,6 +260,6 @@ async fn what_a_connection_gets_a_snapshot_of_is_live() {
     let given: Vec<&str> = initialized.snapshots.iter().map(|snapshot| snapshot.resource.as_str()).collect();
     assert_eq!(given, wanted[..1_024], "the last one is left out");
     let error = client.refused("subscribe", json!({"resource": uris[1_023]})).await;
-    assert_eq!(error.code, -32600);
+    assert_eq!(error.code, -32029);
     assert_eq!(client.run_script(&uris[1_022], "t", json!([])).await.id, "t");
 }

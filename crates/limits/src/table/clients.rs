@@ -94,7 +94,12 @@ fn connections(limits: &Limits) -> LimitGroup {
             "SDK connection",
             "the connection is closed",
         ),
-        Limit::new("handshakes", count(server::HANDSHAKES), "TLS listener, at a time", "new connections wait"),
+        Limit::new(
+            "handshakes",
+            count(server::HANDSHAKES),
+            "TLS listener, at a time",
+            "the oldest handshake is dropped",
+        ),
         Limit::new("handshake-time", time(server::HANDSHAKE_TIMEOUT), "TLS connection", "the connection is closed"),
         Limit::new(
             "known-clients",

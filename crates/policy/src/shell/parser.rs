@@ -318,7 +318,9 @@ impl Parser<'_> {
         self.skip_blanks();
         let start = self.at;
         let word = self.word();
-        let is_quoted = self.text[start.min(self.at)..self.at].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
+        // After a failure the position may be behind the end.
+        let end = self.at.min(self.text.len());
+        let is_quoted = self.text[start.min(end)..end].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
         match word.known() {
             Some(delimiter) if !delimiter.is_empty() => {
                 self.here_documents.push(HereDocument { delimiter, strips_tabs, expands: !is_quoted });

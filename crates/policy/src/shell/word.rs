@@ -250,7 +250,8 @@ impl Parser<'_> {
     }
 
     fn number(&mut self, radix: u32, most: usize) -> Option<u32> {
-        let digits: String = self.text[self.at..].iter().take(most).take_while(|c| c.is_digit(radix)).collect();
+        let digits: String =
+            self.text.get(self.at..).unwrap_or_default().iter().take(most).take_while(|c| c.is_digit(radix)).collect();
         self.at += digits.len();
         u32::from_str_radix(&digits, radix).ok()
     }

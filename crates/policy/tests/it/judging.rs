@@ -132,3 +132,11 @@ fn a_command_past_the_bounds_is_asked() {
     let nested = (0..30).fold("ls".to_owned(), |inner, _| format!("echo $({inner})"));
     assert_eq!(policy.judge(&shell(&nested)).verdict, Verdict::Ask);
 }
+
+#[test]
+fn a_text_that_ends_within_a_here_document_or_an_escape_is_asked() {
+    for text in ["''\\;<<\\", "$(<<\\", "(cat <<'", "cat <<-\"", "<<$'\\", "`<<\\"] {
+        let policy = policy("[[rules]]\nallow = \"any\"\n");
+        assert_eq!(policy.judge(&shell(text)).verdict, Verdict::Ask, "{text:?}");
+    }
+}
