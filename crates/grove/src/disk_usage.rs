@@ -48,7 +48,7 @@ pub(crate) struct SessionUsage {
 /// The parts of a data folder: a name, and the entries that belong to it.
 const PARTS: [(&str, &[&str]); 6] = [
     ("journal", &["journal", "journal.end"]),
-    ("logs", &["host.log", "host.log.old", "damage.jsonl"]),
+    ("logs", &["host.log", "host.log.old", "damage.jsonl", "audit"]),
     ("agents", &["agents"]),
     ("catalog", &["history.db", "history.db-wal", "history.db-shm"]),
     ("history", &["history"]),

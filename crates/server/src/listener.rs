@@ -33,8 +33,8 @@ impl fmt::Debug for AcceptedStream {
 /// The other end of a connection, as the operating system names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerAddress {
-    /// A process of this machine, through a Unix socket.
-    Unix { pid: Option<u32>, uid: u32 },
+    /// A process of this machine, through a Unix socket. `started` is its start, by which it is told from a later one.
+    Unix { pid: Option<u32>, started: Option<u64>, uid: u32 },
     /// An address, through TCP, and the address of this host that it connected to.
     Tcp { peer: SocketAddr, local: SocketAddr },
     /// The host's own process.
@@ -44,8 +44,8 @@ pub enum PeerAddress {
 impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PeerAddress::Unix { pid: Some(pid), uid } => write!(f, "process {pid} of user {uid}"),
-            PeerAddress::Unix { pid: None, uid } => write!(f, "user {uid}"),
+            PeerAddress::Unix { pid: Some(pid), uid, .. } => write!(f, "process {pid} of user {uid}"),
+            PeerAddress::Unix { pid: None, uid, .. } => write!(f, "user {uid}"),
             PeerAddress::Tcp { peer, .. } => peer.fmt(f),
             PeerAddress::InProcess => f.write_str("this host"),
         }

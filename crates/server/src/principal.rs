@@ -68,7 +68,7 @@ impl Principal {
 
     /// The same principal, as a relay of a client with an address of its own.
     pub(crate) fn relaying(self, client: PeerAddress) -> Self {
-        Self { process: Arc::new(PeerProcess::relay(self.address, client)), ..self }
+        Self { process: Arc::new(self.process.relaying(client)), ..self }
     }
 
     /// The holder of a token, with its rights until it ends.

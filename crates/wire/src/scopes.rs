@@ -369,7 +369,6 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::SessionResume
         | Method::SessionSend
         | Method::SessionAbort
-        | Method::SessionDelete
         | Method::SessionSetForeground
         | Method::SessionsFork
         | Method::NameSet
@@ -404,5 +403,7 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::UiHandlePendingUserInput => Scope::Approve,
         // Sessions come from the client's storage with their permissions.
         Method::SessionFsSetProvider | Method::RuntimeShutdown => Scope::Admin,
+        // It erases the session's files.
+        Method::SessionDelete => Scope::Admin,
     })
 }

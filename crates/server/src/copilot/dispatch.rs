@@ -8,7 +8,7 @@ use grove_core::{ScopeSet, SessionId};
 use grove_host::audit::AuditOutcome;
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
-use grove_wire::scopes;
+use grove_wire::scopes::{self, further};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
@@ -69,7 +69,8 @@ impl CopilotPeer {
         if method != Method::Connect && !self.is_in() {
             return Err(CopilotError::Error(error::authentication_required()));
         }
-        let (needed, name) = (ScopeSet::from(scopes::copilot_method(method)), method.as_str());
+        let (needed, name) =
+            (ScopeSet::from(scopes::copilot_method(method)).union(further::copilot_method(method)), method.as_str());
         let (host, client) = (self.host(), Some(self.client()));
         let session = recording::named_session(params);
         let record = recording::begin(host, self.principal(), client, needed, name, session.as_deref());

@@ -22,6 +22,9 @@ use super::endpoint::CopilotEndpoint;
 use super::feed::FeedSubscriber;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
+/// The name of a client's offer to answer questions, in refusals and in the audit log.
+const USER_INPUT: &str = "requestUserInput";
+
 /// Created, changed and deleted sessions that may wait to be announced.
 const NEWS_BUFFER: usize = 1_024;
 /// The agents' setting for how much they do without asking.
@@ -106,12 +109,17 @@ impl CopilotPeer {
     /// Subscribes the client to a session and has it take part.
     async fn open_for_client(&self, id: &str, params: OpenParams) -> Result<OpenResult, CopilotError> {
         let session = self.find(id).await?;
+        let answers = params.request_user_input.unwrap_or(false);
+        if answers {
+            let (needed, client) = (ScopeSet::NONE.with(Scope::Approve), Some(self.client()));
+            let allowed = self.principal().authorize(self.host(), needed, USER_INPUT, client, Some(&session.id)).await;
+            allowed.map_err(|forbidden| CopilotError::Failed(forbidden.to_string()))?;
+        }
         let subscriber = FeedSubscriber {
             queue: self.queue().clone(),
             streaming: params.streaming.unwrap_or(false),
-            answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
+            answers: answers.then(|| self.clone()),
         };
-        let answers = subscriber.answers.is_some();
         self.note_open(&session)?;
         if let Err(error) = self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await {
             self.closed(&session.id);

@@ -1,6 +1,7 @@
 //! Turns: prompts, and answers to agents' requests.
 
 use grove_core::*;
+use grove_host::audit::{AuditAction, AuditOutcome};
 use grove_host::subscriber::Outgoing;
 use grove_wire::copilot::decode;
 use grove_wire::copilot::methods::server::{USER_INPUT_REQUEST, UserInputParams};
@@ -8,6 +9,7 @@ use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
 
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
+use crate::recording;
 
 impl CopilotPeer {
     /// Starts a turn. While one runs, the prompt is queued, or steers it.
@@ -122,7 +124,13 @@ impl CopilotPeer {
                 answers.insert(question.id.clone(), answer);
             }
             if let Ok(session) = peer.find(session.as_str()).await {
-                peer.accept_input(&session, &request, answers).await.ok();
+                let outcome = match peer.accept_input(&session, &request, answers).await {
+                    Ok(_) => AuditOutcome::Done,
+                    Err(_) => AuditOutcome::Refused,
+                };
+                let (host, client) = (peer.host(), Some(peer.client()));
+                let record = recording::record(host, peer.principal(), client, AuditAction::Answer, USER_INPUT_REQUEST);
+                host.audit(record.with_session(Some(session.id.as_str())).with_outcome(outcome, None));
             }
         }));
     }

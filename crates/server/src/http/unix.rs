@@ -7,6 +7,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use grove_checks::Check;
+use grove_work::ProcFolder;
 use rustix::process::geteuid;
 use tokio::net::UnixListener;
 
@@ -44,7 +45,9 @@ impl Listener for UnixSocket {
             let credentials = stream.peer_cred()?;
             let (uid, pid) = (credentials.uid(), credentials.pid().and_then(|pid| u32::try_from(pid).ok()));
             if may_connect(uid, geteuid().as_raw()) {
-                return Ok(AcceptedStream { stream: Box::new(stream), peer: PeerAddress::Unix { pid, uid } });
+                let started = pid.and_then(|pid| ProcFolder.key(pid)).map(|process| process.started);
+                let peer = PeerAddress::Unix { pid, started, uid };
+                return Ok(AcceptedStream { stream: Box::new(stream), peer });
             }
             tracing::warn!(user = uid, "another user tried to use the host's socket");
         }

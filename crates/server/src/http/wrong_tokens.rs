@@ -20,6 +20,8 @@ pub const FIRST_DELAY: Duration = Duration::from_millis(50);
 pub const MAX_DOUBLINGS: u32 = 5;
 /// The members of a query that hold a secret.
 const SECRETS: [&str; 3] = ["tkn", "ticket", "answer"];
+/// The address whose requests have a secret in their body.
+const PAIRING: &str = "/pair";
 
 /// The addresses that are counted one by one. With more, the address with the fewest failures is forgotten.
 const MAX_ADDRESSES: usize = 1_024;
@@ -83,6 +85,7 @@ fn network(address: IpAddr) -> IpAddr {
 /// Says whether a request gives a token, right or wrong.
 pub(super) fn gives_token(request: &Request) -> bool {
     request.headers().contains_key(header::AUTHORIZATION)
+        || request.uri().path() == PAIRING
         || SECRETS.iter().any(|name| in_query(request.uri().query(), name).is_some())
 }
 

@@ -60,9 +60,13 @@ impl PeerProcess {
         Self { peer, relayed: None, origin: OnceLock::new() }
     }
 
-    /// The process of a relay, with the address of its client.
-    pub(crate) fn relay(peer: PeerAddress, client: PeerAddress) -> Self {
-        Self { peer, relayed: Some(client), origin: OnceLock::new() }
+    /// The process of a relay, with the address of its client. What is known of the relay stays known.
+    pub(crate) fn relaying(&self, client: PeerAddress) -> Self {
+        let origin = match self.origin.get() {
+            Some(found @ (Origin::Agent(_) | Origin::Unknown)) => OnceLock::from(found.clone()),
+            Some(Origin::Other) | None => OnceLock::new(),
+        };
+        Self { peer: self.peer, relayed: Some(client), origin }
     }
 
     /// Judges a peer of the Unix socket at once: its process exists now.
@@ -117,7 +121,11 @@ impl ProcessLookup {
             PeerAddress::InProcess => Origin::Other,
             // It is outside of the host's process namespace, where no process of an agent is.
             PeerAddress::Unix { pid: None | Some(0), .. } => Origin::Other,
-            PeerAddress::Unix { pid: Some(pid), .. } => self.judge_process(pid),
+            PeerAddress::Unix { pid: Some(pid), started, .. } => match ProcFolder.key(pid) {
+                Some(process) if Some(process.started) == started => self.judge_process(pid),
+                // It has ended, and another one may have its number.
+                Some(_) | None => Origin::Unknown,
+            },
             PeerAddress::Tcp { peer, local } if is_of_this_machine(peer, local) => self.judge_socket(peer, local),
             PeerAddress::Tcp { .. } => Origin::Other,
         }
@@ -151,7 +159,7 @@ impl ProcessLookup {
             return Origin::Other;
         }
         let mut left = MAX_DESCRIPTORS;
-        let mut has_hidden = false;
+        let mut has_forwarder = false;
         for _ in 0..LOOKS {
             let all: Vec<ProcessStat> = ProcFolder.all().filter(|process| !process.has_ended).collect();
             let below = descendants(&all, &self.sought);
@@ -167,15 +175,16 @@ impl ProcessLookup {
                 match holds(key, row.inode, &mut left) {
                     Some(true) => return Origin::Other,
                     Some(false) => {}
-                    None => has_hidden |= is_of_user(key, own),
+                    None => has_forwarder |= is_of_user(key, own) && is_forwarder(key),
                 }
             }
             if left == 0 {
                 return Origin::Unknown;
             }
         }
-        // Servers such as sshd hide their descriptors. No agent's process does, or it would have been found.
-        if has_hidden { Origin::Other } else { Origin::Unknown }
+        // sshd hides its descriptors, and forwards connections of persons. Otherwise nobody holds the socket: it may be in
+        // a message between two processes.
+        if has_forwarder { Origin::Other } else { Origin::Unknown }
     }
 }
 
@@ -198,6 +207,11 @@ fn holds(process: ProcessKey, inode: u64, left: &mut usize) -> Option<bool> {
         }
     }
     Some(false)
+}
+
+/// Says whether a process forwards connections of persons: a server of SSH.
+fn is_forwarder(process: ProcessKey) -> bool {
+    fs::read_to_string(format!("/proc/{}/comm", process.id)).is_ok_and(|name| name.starts_with("sshd"))
 }
 
 /// Says whether a process runs as a user, though its files may belong to another one.

@@ -41,12 +41,15 @@ fn its_session() -> Origin {
 #[test]
 fn a_peer_of_the_unix_socket_is_judged_by_its_parents() {
     let (agent, child) = AgentShell::run("bash -c 'echo $$; read line' <&0");
-    let peer = |pid| PeerAddress::Unix { pid: Some(pid), uid: 0 };
+    let peer = |pid| {
+        let started = ProcFolder.key(pid).map(|process| process.started);
+        PeerAddress::Unix { pid: Some(pid), started, uid: 0 }
+    };
     let child: u32 = child.parse().unwrap();
     let lookup = ProcessLookup::below(no_host(), vec![agent.root()]);
     assert_eq!(lookup.judge(peer(child)), its_session());
     assert_eq!(lookup.judge(peer(std::process::id())), Origin::Other);
-    assert_eq!(lookup.judge(PeerAddress::Unix { pid: None, uid: 0 }), Origin::Other);
+    assert_eq!(lookup.judge(PeerAddress::Unix { pid: None, started: None, uid: 0 }), Origin::Other);
     assert_eq!(lookup.judge(PeerAddress::InProcess), Origin::Other);
     // What the host itself starts, as it does for an agent's terminal, is no person either.
     let host = ProcessLookup::below(ProcFolder.key(std::process::id()), Vec::new());
@@ -55,6 +58,8 @@ fn a_peer_of_the_unix_socket_is_judged_by_its_parents() {
     let (mut ended, _) = AgentShell::run("echo");
     ended.0.wait().unwrap();
     assert_eq!(lookup.judge(peer(ended.0.id())), Origin::Unknown);
+    let later = PeerAddress::Unix { pid: Some(child), started: Some(1), uid: 0 };
+    assert_eq!(lookup.judge(later), Origin::Unknown, "another process has had that number");
     let begin = Instant::now();
     (0..100).for_each(|_| drop(lookup.judge(peer(child))));
     println!("the parents of a process: {:?}", begin.elapsed() / 100);

@@ -1,6 +1,6 @@
 //! The further scopes that the params of a request or the body of an action need.
 //!
-//! Params that cannot be read need none: the request is refused for that reason.
+//! Params that cannot be read here need all that they could need: a request's handler may read them in another way.
 
 use grove_core::{Scope, ScopeSet, SessionConfig};
 use serde::Deserialize;
@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ahp::{self, SessionAction};
+use crate::copilot::methods::Method as CopilotMethod;
 use crate::v1;
 use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::{self, PermissionsParams};
@@ -18,6 +19,9 @@ use crate::x_grove::{self, PermissionsParams};
 const HARMLESS_SETTINGS: [&str; 6] =
     ["model", "reasoning_effort", "reasoningEffort", "effort", "thought_level", "thinking"];
 
+/// The folder that params count as naming if they cannot be read.
+const ANY_FOLDER: &str = "file:///";
+
 /// The further scopes of `initialize` and `reconnect`: they may subscribe.
 fn connect(params: Option<&RawValue>) -> ScopeSet {
     #[derive(Default, Deserialize)]
@@ -26,11 +30,10 @@ fn connect(params: Option<&RawValue>) -> ScopeSet {
         initial_subscriptions: Value,
         subscriptions: Value,
     }
-    let wanted: Subscriptions = read(params);
     let is_empty = |list: &Value| list.is_null() || list.as_array().is_some_and(Vec::is_empty);
-    match is_empty(&wanted.initial_subscriptions) && is_empty(&wanted.subscriptions) {
-        true => ScopeSet::NONE,
-        false => ScopeSet::NONE.with(Scope::Read),
+    match read::<Subscriptions>(params) {
+        Some(wanted) if is_empty(&wanted.initial_subscriptions) && is_empty(&wanted.subscriptions) => ScopeSet::NONE,
+        Some(_) | None => ScopeSet::NONE.with(Scope::Read),
     }
 }
 
@@ -43,7 +46,10 @@ pub fn ahp_method(method: ahp::Method, params: Option<&RawValue>) -> ScopeSet {
     }
     match method {
         ahp::Method::Initialize | ahp::Method::Reconnect => connect(params),
-        ahp::Method::CreateSession => settings(&read::<Settings>(params).config.unwrap_or_default()),
+        ahp::Method::CreateSession => match read::<Settings>(params) {
+            Some(params) => settings(&params.config.unwrap_or_default()),
+            None => ScopeSet::NONE.with(Scope::Approve),
+        },
         _ => ScopeSet::NONE,
     }
 }
@@ -63,7 +69,17 @@ pub fn ahp_action(action: &ahp::Action) -> ScopeSet {
 /// The further scopes of a method of Grove's extensions.
 pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> ScopeSet {
     match method {
-        x_grove::Method::Permissions if read::<PermissionsParams>(params).revoke => ScopeSet::NONE.with(Scope::Approve),
+        x_grove::Method::Permissions if read::<PermissionsParams>(params).is_none_or(|params| params.revoke) => {
+            ScopeSet::NONE.with(Scope::Approve)
+        }
+        _ => ScopeSet::NONE,
+    }
+}
+
+/// The further scopes of a request of the Copilot SDK: opening a session also sends its events.
+pub fn copilot_method(method: CopilotMethod) -> ScopeSet {
+    match method {
+        CopilotMethod::SessionCreate | CopilotMethod::SessionResume => ScopeSet::NONE.with(Scope::Read),
         _ => ScopeSet::NONE,
     }
 }
@@ -75,10 +91,10 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct NamedFolders {
-        working_directory: Option<String>,
-        working_directories: Option<Vec<String>>,
-        directory: Option<String>,
-        folder: Option<String>,
+        working_directory: Value,
+        working_directories: Value,
+        directory: Value,
+        folder: Value,
     }
     let names_folders = [
         v1::Method::CreateSession.as_str(),
@@ -90,9 +106,14 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
     if !names_folders.contains(&method) {
         return Vec::new();
     }
-    let named: NamedFolders = read(params);
-    let one = [named.working_directory, named.directory, named.folder].into_iter().flatten();
-    one.chain(named.working_directories.into_iter().flatten()).collect()
+    let Some(named) = read::<NamedFolders>(params) else { return vec![ANY_FOLDER.to_owned()] };
+    let NamedFolders { working_directory, working_directories, directory, folder } = named;
+    let several = match working_directories {
+        Value::Array(folders) => folders,
+        one => vec![one],
+    };
+    let all = [working_directory, directory, folder].into_iter().chain(several);
+    all.filter_map(|folder| folder.as_str().map(str::to_owned)).collect()
 }
 
 fn settings(values: &Map<String, Value>) -> ScopeSet {
@@ -103,8 +124,11 @@ fn settings(values: &Map<String, Value>) -> ScopeSet {
     }
 }
 
-fn read<T: Default + serde::de::DeserializeOwned>(params: Option<&RawValue>) -> T {
-    params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+/// The params of a request; `None` if they cannot be read. A list gives members by their position, which differs between types.
+fn read<T: Default + serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Option<T> {
+    let Some(params) = params else { return Some(T::default()) };
+    let is_object = params.get().trim_start().starts_with('{');
+    serde_json::from_str(params.get()).ok().filter(|_| is_object)
 }
 
 #[cfg(test)]
@@ -144,6 +168,31 @@ mod tests {
         assert_eq!(create(r#"{"channel":"a:/b","config":{"mode":"yolo"}}"#), APPROVE);
         assert_eq!(create(r#"{"channel":"a:/b","config":{"model":"m"}}"#), ScopeSet::NONE);
         assert_eq!(create(r#"{"channel":"a:/b"}"#), ScopeSet::NONE);
+    }
+
+    #[test]
+    fn params_that_cannot_be_read_here_need_all_that_they_could_need() {
+        let create = |text: &str| ahp_method(ahp::Method::CreateSession, Some(&raw(text)));
+        for text in [
+            r#"["a:/b",null,null,null,{"mode":"yolo"}]"#,
+            r#"[null]"#,
+            r#"{"config":1}"#,
+            r#"{"config":{},"config":{}}"#,
+        ] {
+            assert_eq!(create(text), APPROVE, "{text}");
+        }
+        assert_eq!(
+            connect(Some(&raw(r#"{"subscriptions":["a:/b"],"initialSubscriptions":1,"initialSubscriptions":1}"#))),
+            READ
+        );
+        let permissions = |text: &str| x_grove_method(x_grove::Method::Permissions, Some(&raw(text)));
+        assert_eq!((permissions(r#"["a:/b",true]"#), permissions(r#"{"revoke":"yes"}"#)), (APPROVE, APPROVE));
+        let folders = |text: &str| named_folders("createSession", Some(&raw(text)));
+        assert_eq!(folders(r#"{"workingDirectories":["file:///"],"folder":1}"#), ["file:///"]);
+        for text in [r#"["a:/b","file:///etc"]"#, r#"{"folder":"a","folder":"b"}"#] {
+            assert_eq!(folders(text), [ANY_FOLDER], "{text}");
+        }
+        assert_eq!(folders(r#"{"channel":"a:/b"}"#), [""; 0]);
     }
 
     #[test]
