@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   answers,
   conversation,
@@ -353,8 +353,13 @@ describe('a session', () => {
     await page.keyboard.press('Enter');
     // A closing dialog restores the focus: only then can it be moved.
     await page.getByRole('radio', { name: /Scripted/ }).waitFor({ state: 'hidden' });
-    await page.getByRole('textbox', { name: 'Prompt' }).focus();
-    await page.keyboard.type('Two lines,');
+    const box = page.getByRole('textbox', { name: 'Prompt' });
+    await vi.waitFor(async () => {
+      await box.fill('');
+      await box.focus();
+      await page.keyboard.type('Two lines,');
+      expect(await box.inputValue()).toBe('Two lines,');
+    }, 10_000);
     await page.keyboard.press('Shift+Enter');
     await page.keyboard.type('one prompt');
     await page.keyboard.press('Enter');

@@ -132,7 +132,8 @@ export function passOn(
   headers: Record<string, string | undefined>,
 ): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+    const named = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+    const given = { 'content-type': 'application/json', ...named };
     const options = { host: '127.0.0.1', port: portOf(host), path: url, method: 'POST', headers: given };
     const asked = request(options as RequestOptions, (response) => {
       let body = '';
