@@ -347,7 +347,7 @@ fn first<'r>(parts: impl Iterator<Item = Result<&'r SourcedRule, AskReason>>) ->
 
 /// False for a command that another one stands for, and for harmless settings of variables.
 pub(crate) fn needs_rule(command: &Command) -> bool {
-    let only_sets = || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless());
+    let only_sets = || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless() && set.is_literal());
     !command.is_covered && !only_sets()
 }
 

@@ -152,6 +152,11 @@ const HARMLESS_VARIABLES: [&str; 22] = [
 ];
 
 impl Assignment {
+    /// True if the value is known, and no later command can find an expression in it.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.value.known().is_some_and(|value| !value.contains(['$', '`', '[']))
+    }
+
     /// True if the variable cannot change which program runs or what it does.
     pub(crate) fn is_harmless(&self) -> bool {
         HARMLESS_VARIABLES.iter().any(|known| match known.ends_with('_') {
@@ -188,14 +193,25 @@ impl ShellWord {
         self.known().is_some_and(|known| known == text)
     }
 
+    /// The pieces as tokens. What is between the first unquoted `[` and the last `]` is unknown.
     pub(crate) fn tokens(&self) -> Vec<TextToken> {
         let mut tokens = Vec::new();
+        let mut open = None;
         for piece in &self.pieces {
+            if *piece == WordPiece::Glob('[') {
+                open.get_or_insert(tokens.len());
+            }
             match piece {
                 WordPiece::Text(text) => tokens.extend(text.chars().map(TextToken::Char)),
                 WordPiece::Glob(_) => tokens.push(TextToken::UnknownName),
                 WordPiece::Unknown => tokens.push(TextToken::Unknown),
             }
+        }
+        let close = tokens.iter().rposition(|token| *token == TextToken::Char(']'));
+        if let (Some(open), Some(close)) = (open, close)
+            && open < close
+        {
+            tokens.splice(open..=close, [TextToken::Unknown]);
         }
         tokens
     }
@@ -212,6 +228,11 @@ impl ShellWord {
             }
         }
         Some(tokens)
+    }
+
+    /// True if the word has an unknown piece, or characters in brackets that match file names.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown | WordPiece::Glob('[')))
     }
 
     /// The whole word, if it is known and has no quotes.

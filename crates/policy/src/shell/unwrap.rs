@@ -113,6 +113,15 @@ const OTHER_SHELLS: [&str; 8] = ["cmd", "csh", "elvish", "fish", "nu", "powershe
 /// How many suffixes of a command may be the inner command of a runner.
 const MAX_SUFFIXES: usize = 16;
 
+/// Folders whose programs are what their names say.
+const STANDARD_FOLDERS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
+
+/// True if the program of a command is found by its name, or in a folder of the system.
+fn is_standard(command: &Command) -> bool {
+    let name = command.words.first().and_then(ShellWord::known);
+    name.is_some_and(|name| name.rsplit_once('/').is_none_or(|(folder, _)| STANDARD_FOLDERS.contains(&folder)))
+}
+
 /// Adds a command to a script, and the commands that it runs.
 pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
     if command.depth > MAX_DEPTH {
@@ -176,7 +185,8 @@ fn unwrap_wrapper(wrapper: &Wrapper, command: Command, script: &mut ShellScript)
         }
     }
     inner.words = words;
-    script.push(Command { is_covered: true, ..command });
+    let is_covered = command.is_covered || is_standard(&command);
+    script.push(Command { is_covered, ..command });
     unwrap_command(inner, script);
 }
 
@@ -263,7 +273,8 @@ fn unwrap_shell(command: Command, script: &mut ShellScript) {
     match (runs_text, argument) {
         (true, Some(Some(text))) => {
             let (is_covered, assignments) = (command.is_covered, command.assignments.clone());
-            script.push(Command { is_covered: true, ..command });
+            let stands_for_it = is_covered || is_standard(&command);
+            script.push(Command { is_covered: stands_for_it, ..command });
             let first = script.commands.len();
             parse_into(&text, depth, script);
             for inner in &mut script.commands[first..] {
