@@ -6,7 +6,7 @@ use crate::pattern::glob::{Certainty, TextToken};
 use crate::pattern::{PathText, host_of, normalize};
 use crate::request::{Kind, Request, RequestAction};
 use crate::rule::{Policy, Rule, Selector, SourcedRule, Verdict};
-use crate::shell::{self, Command, ShellScript, ShellWord};
+use crate::shell::{self, Command, ShellScript, ShellWord, WordPiece};
 
 /// The maximum number of folders in which the paths of a command are looked for.
 const MAX_FOLDERS: usize = 16;
@@ -188,13 +188,21 @@ impl<'a> Subject<'a> {
             let normal = normalize(&text, directory, self.request.home.as_deref());
             return normal.map_or(PathText::Unknown, PathText::Known);
         }
+        let text = word.display();
+        let text = text.strip_prefix("./").unwrap_or(&text);
+        // A pattern such as ".*" may become "..".
+        let may_climb = text.split('/').any(|name| name.starts_with('.'));
+        if word.has_unknown() || may_climb || text.contains("//") {
+            return PathText::Unknown;
+        }
         let mut tokens = word.tokens();
-        let has_dots = word.display().contains("..");
+        if tokens.starts_with(&[TextToken::Char('.'), TextToken::Char('/')]) {
+            tokens.drain(..2);
+        }
         match (tokens.first(), directory) {
-            (Some(TextToken::Char('/')), _) if !has_dots => PathText::Partial(tokens),
-            (Some(TextToken::Char(_) | TextToken::UnknownName), Some(directory))
-                if tokens.first() != Some(&TextToken::Char('~')) && !has_dots =>
-            {
+            (Some(TextToken::Char('/')), _) => PathText::Partial(tokens),
+            (Some(TextToken::Char('~')), _) => PathText::Unknown,
+            (Some(TextToken::Char(_) | TextToken::UnknownName), Some(directory)) => {
                 let base = directory.trim_end_matches('/').chars().chain(['/']).map(TextToken::Char);
                 tokens.splice(0..0, base);
                 PathText::Partial(tokens)
@@ -347,7 +355,8 @@ fn first<'r>(parts: impl Iterator<Item = Result<&'r SourcedRule, AskReason>>) ->
 
 /// False for a command that another one stands for, and for harmless settings of variables.
 pub(crate) fn needs_rule(command: &Command) -> bool {
-    let only_sets = || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless() && set.is_literal());
+    let only_sets =
+        || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless() && set.is_literal());
     !command.is_covered && !only_sets()
 }
 
@@ -364,7 +373,7 @@ pub(crate) fn display(command: &Command) -> String {
 /// A path whose folder is not known. Its name still says something.
 fn elsewhere(word: &ShellWord) -> PathText {
     match word.known() {
-        Some(text) if !text.contains("..") => {
+        Some(text) if !text.contains("..") && !text.contains("//") && !text.contains("/./") => {
             let path = ['/'].into_iter().chain(text.chars()).map(TextToken::Char);
             PathText::Partial(std::iter::once(TextToken::Unknown).chain(path).collect())
         }
@@ -372,23 +381,26 @@ fn elsewhere(word: &ShellWord) -> PathText {
     }
 }
 
+/// The maximum number of places in a word where a path may begin.
+const MAX_CANDIDATES: usize = 16;
+
 /// The parts of a word that may be a path: all of it, the value of an option, a file behind `@`.
 fn candidates(word: &ShellWord) -> Vec<ShellWord> {
     let mut found = vec![word.clone()];
-    let Some(text) = word.known() else { return found };
-    let mut rest = text.as_str();
-    if let Some((_, value)) = rest.split_once('=') {
-        found.push(ShellWord::text(value));
-        rest = value;
-    }
-    if let Some((_, file)) = rest.split_once('@') {
-        found.push(ShellWord::text(file));
-    }
-    if let Some((_, file)) = rest.split_once(':') {
-        found.push(ShellWord::text(file));
-    }
-    if text.starts_with('-') && !text.starts_with("--") && text.chars().count() > 2 {
-        found.push(ShellWord::text(&text.chars().skip(2).collect::<String>()));
+    for (at, piece) in word.pieces.iter().enumerate() {
+        let WordPiece::Text(text) = piece else { continue };
+        let marks = text.char_indices().filter(|(_, c)| matches!(c, '=' | '@' | ':' | ',')).map(|(mark, _)| mark + 1);
+        // The value of a short option follows its letter.
+        let is_option = at == 0 && text.starts_with('-') && !text.starts_with("--");
+        let value = text.char_indices().nth(2).map(|(start, _)| start).filter(|_| is_option);
+        let value =
+            value.or_else(|| (is_option && text.chars().count() == 2 && word.pieces.len() > 1).then_some(text.len()));
+        found.extend(marks.chain(value).take(MAX_CANDIDATES + 1).map(|start| word.part(at, start)));
+        if found.len() > MAX_CANDIDATES {
+            found.truncate(MAX_CANDIDATES);
+            found.push(ShellWord::unknown());
+            break;
+        }
     }
     found.retain(|word| !word.is(""));
     found

@@ -7,6 +7,7 @@
 //! is listed as well. Everything that the parser does not know for certain is named in [`ShellScript::unknown`]; the commands that
 //! it found are listed all the same, so that a rule can deny them.
 
+mod builtins;
 mod parser;
 mod unwrap;
 mod word;
@@ -115,6 +116,13 @@ impl ShellScript {
 
     pub(crate) fn is_unreadable(&self) -> bool {
         self.unknown.as_ref().is_some_and(UnknownReason::is_unreadable)
+    }
+
+    pub(crate) fn access(&mut self, access: FileAccess) {
+        match self.accesses.len() < MAX_COMMANDS {
+            true => self.accesses.push(access),
+            false => self.note(UnknownReason::TooLarge),
+        }
     }
 
     pub(crate) fn push(&mut self, command: Command) {
@@ -228,6 +236,16 @@ impl ShellWord {
             }
         }
         Some(tokens)
+    }
+
+    /// The word from a byte of a piece on, where that piece is text.
+    pub(crate) fn part(&self, piece: usize, start: usize) -> Self {
+        let mut pieces = self.pieces.get(piece..).unwrap_or_default().to_vec();
+        if let Some(WordPiece::Text(text)) = pieces.first_mut() {
+            *text = text.get(start..).unwrap_or_default().to_owned();
+        }
+        pieces.retain(|piece| *piece != WordPiece::Text(String::new()));
+        Self { pieces, splits: self.splits, plain: 0 }
     }
 
     /// True if the word has an unknown piece, or characters in brackets that match file names.

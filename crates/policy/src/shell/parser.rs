@@ -306,10 +306,7 @@ impl Parser<'_> {
         }
         if !HARMLESS.iter().any(|known| path.is(known)) {
             let is_elsewhere = self.is_elsewhere;
-            match self.script.accesses.len() < MAX_COMMANDS {
-                true => self.script.accesses.push(FileAccess { path, writes, is_elsewhere }),
-                false => self.script.note(UnknownReason::TooLarge),
-            }
+            self.script.access(FileAccess { path, writes, is_elsewhere });
         }
     }
 

@@ -87,3 +87,84 @@ fn an_expansion_that_may_evaluate_its_value_is_asked() {
     }
     assert_eq!(verdict(rules, "CI=1; echo x"), Verdict::Allow);
 }
+
+#[test]
+fn a_builtin_that_sets_or_evaluates_variables_is_asked() {
+    assert_stopped(&[
+        "printf -v PATH /evil",
+        "printf -vPATH /evil",
+        "printf $x y",
+        "test -v 'a[$(id)]'",
+        "[ -v 'a[$(id)]' ]",
+        "[ $x 'a[0]' ]",
+        "[ \"$x\" y ]",
+        "read PATH",
+        "unset PATH",
+        "let 'a[$(id)]=1'",
+        "declare -n a=PATH",
+        "export PATH=/evil",
+        "export $x",
+        "readonly CI='a[$(id)]'",
+        "getopts ab PATH",
+    ]);
+    assert_allowed(&["printf '%s' x", "export CI=1", "test -f x", "[ 1 = 1 ]"]);
+    let rules = "[[rules]]\nallow = \"shell\"\ncommand = \"[ *\"\n";
+    assert_eq!(verdict(rules, "[ -n \"$x\" ]"), Verdict::Allow);
+    assert_eq!(verdict(rules, "[ \"$x\" = y ]"), Verdict::Allow);
+}
+
+#[test]
+fn a_path_with_an_unknown_piece_may_be_a_denied_one() {
+    assert_stopped(&[
+        "cat ./$(echo ../x)",
+        "dd if=$HOME/.ssh/id_rsa",
+        "dd if=/home/dev/.ssh/*",
+        "tool -d@$HOME/.ssh/id_rsa",
+        "tool -d/home/dev/.ssh/id*",
+        "cat .*/home/dev/.ssh/id_rsa",
+        "cat /home//dev/.ssh/id*",
+        "cat /home/./dev/.ssh/id*",
+        "cat src/$x",
+        "tool a=b=.env",
+        "cat ./.en?",
+    ]);
+    assert_allowed(&["cat *.rs", "cat ./src/*.rs", "dd if=src/a.rs"]);
+}
+
+#[test]
+fn what_a_runner_runs_stays_unknown_or_denied() {
+    let many = format!("sudo {} rm x", "-n ".repeat(80));
+    assert_stopped(&[
+        "sudo bash -c 'f(){ rm -rf x; }; f'",
+        "sudo sh -c 'echo x > /etc/passwd'",
+        "sudo sh -c 'cat < .env'",
+        "sudo /bin/sh -c 'rm${IFS}-rf${IFS}x'",
+        "sudo 'rm${IFS}x'",
+        "sudo $x y",
+        "sudo find . -delete",
+        "sudo -n -n -n -n -n -n -n -n -n -n -n -n -n -n -n -n -n -n rm x",
+        &many,
+    ]);
+    assert_allowed(&["sudo ls -la", "sudo sh -c 'ls'"]);
+}
+
+#[test]
+fn an_option_takes_a_value_only_as_the_program_reads_it() {
+    assert_stopped(&[
+        "ls | xargs --replace rm x",
+        "ls | xargs --max-lines rm x",
+        "ls | xargs -I= rm x",
+        "timeout --signal= 5 rm x",
+        "bash --rcfile x -c ls",
+        "bash --init-file x -c ls",
+        "bash -oc vi 'rm x'",
+        "bash +O extglob -c 'rm x'",
+        "bash -O extglob -c ls",
+        "bash -ic ls",
+        "find $x",
+        "find . $x",
+        "find src/$x",
+        "find *",
+    ]);
+    assert_allowed(&["bash -euo pipefail -c ls", "bash -lc ls", "bash -ec ls", "sh -xc ls", "find . -name x"]);
+}
