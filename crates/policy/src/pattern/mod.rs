@@ -1,6 +1,7 @@
 //! Patterns of rules: command, path, host, and name.
 
 mod command;
+mod effects;
 pub(crate) mod glob;
 mod host;
 mod path;

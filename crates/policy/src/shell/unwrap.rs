@@ -53,10 +53,11 @@ const WRAPPERS: [Wrapper; 12] = [
 ];
 
 /// Programs that run their arguments and do more: they must be allowed by name, and a rule may deny what they run.
-const RUNNERS: [&str; 33] = [
+const RUNNERS: [&str; 37] = [
     "bunx",
     "busybox",
     "chroot",
+    "chrt",
     "chronic",
     "dbus-run-session",
     "doas",
@@ -67,6 +68,7 @@ const RUNNERS: [&str; 33] = [
     "gdb",
     "git-bash",
     "ltrace",
+    "noglob",
     "nsenter",
     "npx",
     "perf",
@@ -82,10 +84,12 @@ const RUNNERS: [&str; 33] = [
     "su",
     "sudo",
     "systemd-run",
+    "taskset",
     "torsocks",
     "toybox",
     "unshare",
     "uvx",
+    "valgrind",
     "watch",
 ];
 
@@ -144,7 +148,7 @@ pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
     if SHELLS.contains(&base) {
         return unwrap_shell(command, script);
     }
-    if RUNNERS.contains(&base) {
+    if RUNNERS.contains(&base) || is_running(base, &command.words[1..]) {
         list_suffixes(&command, script);
     } else if OPAQUE.contains(&base) || OTHER_SHELLS.contains(&base) {
         script.note(UnknownReason::Program(base.to_owned()));
@@ -160,6 +164,22 @@ pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
     }
     command.is_covered |= is_move_inside(&command);
     script.push(command);
+}
+
+/// True for a program that runs its arguments only with certain words.
+fn is_running(base: &str, words: &[ShellWord]) -> bool {
+    let known: &[&str] = match base {
+        "docker" | "nerdctl" | "podman" => &["exec", "run"],
+        "fd" | "fdfind" => &["--exec", "--exec-batch"],
+        "uv" => &["run"],
+        _ => return false,
+    };
+    let is_fd = base.starts_with("fd");
+    words.iter().any(|word| match word.known() {
+        Some(text) if is_fd && !text.starts_with("--") => text.starts_with('-') && text.contains(['x', 'X']),
+        Some(text) => known.contains(&text.as_str()),
+        None => word.may_be_option(),
+    })
 }
 
 /// Adds the inner command of a wrapper, which stands for the wrapper.

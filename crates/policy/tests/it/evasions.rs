@@ -226,3 +226,60 @@ fn a_path_through_a_process_may_be_any_path() {
     let read = RequestAction::Read { paths: vec!["/proc/self/root/etc/passwd".into()] };
     assert_eq!(policy(OPEN).judge(&request(read)).verdict, Verdict::Ask);
 }
+
+#[test]
+fn an_option_that_runs_or_writes_must_be_named_by_the_pattern() {
+    let programs = ["git", "tar", "rsync", "sort", "rg", "fd", "scp", "ssh"];
+    let patterns: Vec<String> = programs.iter().map(|program| format!("\"{program} *\"")).collect();
+    let rules = format!("[[rules]]\nallow = \"shell\"\ncommand = [{}]\n", patterns.join(","));
+    for command in [
+        "git -c core.pager=x log",
+        "git -C a -c core.pager=x log",
+        "git --config-env=core.pager=X log",
+        "git --exec-path=/x log",
+        "git grep -O./x y",
+        "git diff --output=x",
+        "git diff --outp=x",
+        "git log --ext-diff",
+        "git bisect run ./x",
+        "tar xf a --to-command=./x",
+        "tar -I ./x -xf a",
+        "tar xIf ./x a",
+        "tar cf a b --checkpoint-action=exec=./x",
+        "rsync -e ./x a b",
+        "rsync -ave ./x a b",
+        "sort --compress-program=./x a",
+        "sort -o x a",
+        "rg --pre ./x y",
+        "rg --pre=./x y",
+        "fd -x ./x",
+        "fd -X ./x",
+        "scp -S ./x a b:c",
+        "ssh -o ProxyCommand=./x a",
+    ] {
+        assert_eq!(verdict(&rules, command), Verdict::Ask, "{command}");
+    }
+    for command in ["git switch -c x", "git log --oneline", "tar -xf a", "rsync -a a b", "sort -u a", "rg x", "fd x"] {
+        assert_eq!(verdict(&rules, command), Verdict::Allow, "{command}");
+    }
+    let named = "[[rules]]\nallow = \"shell\"\ncommand = [\"git -c color.ui=* log *\", \"sort -o *\"]\n";
+    assert_eq!(verdict(named, "git -c color.ui=never log -3"), Verdict::Allow);
+    assert_eq!(verdict(named, "sort -o x a"), Verdict::Allow);
+}
+
+#[test]
+fn more_programs_that_run_others_are_opened() {
+    assert_stopped(&[
+        "taskset -c 0 rm x",
+        "chrt -f 1 rm x",
+        "valgrind rm x",
+        "uv run rm x",
+        "docker run alpine rm x",
+        "docker exec a sh -c 'rm x'",
+        "podman run a rm x",
+        "fd y -x rm",
+        "fd y --exec rm",
+        "noglob rm x",
+    ]);
+    assert_allowed(&["fd rm", "docker ps", "uv pip list"]);
+}
