@@ -7,7 +7,7 @@
 //! | agent | shell | paths, addresses | MCP tool |
 //! |---|---|---|---|
 //! | `claude` | `command` | `file_path`, `notebook_path`, `path`; `url` | `name`: `mcp__server__tool` |
-//! | `codex` | `command` (a list), whatever the kind; `cmd` | keys of `changes` | unknown |
+//! | `codex` | `command` (a list), whatever the kind; `cmd` | keys and `move_path` of `changes` | unknown |
 //! | `copilot` | `command` | `path`, `fileName`; `url` | unknown |
 //! | `gemini` | sends no input: unknown | locations | unknown |
 //! | `goose` | `command` of `developer/shell` | `path` | `_meta.goose.toolCall` |
@@ -116,8 +116,14 @@ pub fn call_subject(
     };
     let mut paths: Vec<String> = Vec::new();
     paths.extend(table.paths.iter().filter_map(|name| input.get(*name)?.as_str().map(str::to_owned)));
-    if let Some(changes) = input.get("changes").and_then(Value::as_object) {
-        paths.extend(changes.keys().cloned());
+    match input.get("changes") {
+        Some(Value::Object(changes)) => {
+            paths.extend(changes.keys().cloned());
+            changes.values().for_each(|change| add_destinations(change, &mut paths));
+        }
+        None | Some(Value::Null) => {}
+        // An empty path is one that nobody knows.
+        Some(_) => paths.push(String::new()),
     }
     let places = acp.and_then(|acp| acp.get("locations")?.as_array()).into_iter().flatten();
     paths.extend(places.filter_map(|place| place.get("path")?.as_str().map(str::to_owned)));
@@ -132,6 +138,24 @@ pub fn call_subject(
         }
         Kind::Read => RequestAction::Read { paths },
         _ => RequestAction::Edit { paths },
+    }
+}
+
+/// Adds the paths that a change moves its file to.
+fn add_destinations(change: &Value, paths: &mut Vec<String>) {
+    match change {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match (name.as_str(), value) {
+                    ("move_path", Value::Null) => {}
+                    ("move_path", Value::String(path)) => paths.push(path.clone()),
+                    ("move_path", _) => paths.push(String::new()),
+                    (_, value) => add_destinations(value, paths),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_destinations(value, paths)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -184,7 +208,12 @@ fn command(value: &Value) -> Option<String> {
     match value {
         Value::String(command) if !command.is_empty() => Some(command.clone()),
         Value::Array(words) => {
-            let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(shell::quote)).collect();
+            let quote = |(at, word): (usize, &Value)| match word.as_str()? {
+                // In a list, "CI=1" is a program and sets no variable.
+                word if at == 0 && word.contains('=') => Some(format!("'{}'", word.replace('\'', r"'\''"))),
+                word => Some(shell::quote(word)),
+            };
+            let words: Option<Vec<String>> = words.iter().enumerate().map(quote).collect();
             words.filter(|words| !words.is_empty()).map(|words| words.join(" "))
         }
         _ => None,
@@ -193,8 +222,10 @@ fn command(value: &Value) -> Option<String> {
 
 /// The command in the folder that the input names: rules see it as a `cd` before the command.
 fn in_folder(command: String, input: &Map<String, Value>, directory: Option<&str>) -> String {
-    let folder = ["cwd", "workdir", "working_directory"].iter().find_map(|name| input.get(*name)?.as_str());
-    let Some(folder) = folder.filter(|folder| !folder.is_empty() && Some(*folder) != directory) else { return command };
+    let named =
+        ["cwd", "workdir", "working_directory", "directory"].iter().filter_map(|name| input.get(*name)?.as_str());
+    let mut differing = named.filter(|folder| !folder.is_empty() && Some(*folder) != directory);
+    let Some(folder) = differing.next() else { return command };
     let inside = directory.and_then(|directory| folder.strip_prefix(directory)?.strip_prefix('/'));
     format!("cd {} && {command}", shell::quote(inside.unwrap_or(folder)))
 }
@@ -300,12 +331,29 @@ mod tests {
         assert_eq!(subject("claude", edit), RequestAction::Edit { paths: vec!["/w/a".into(), "/w/b".into()] });
         let changes = json!({"kind": "edit", "rawInput": {"changes": {"/w/x": {}, "/w/y": {}}}});
         assert_eq!(subject("codex", changes), RequestAction::Edit { paths: vec!["/w/x".into(), "/w/y".into()] });
+        let moves = json!({"kind": "edit", "rawInput": {"changes": {
+            "/w/x": {"type": "update", "move_path": "/w/z"}, "/w/y": {"update": {"move_path": "/etc/y"}}}}});
+        let paths = ["/etc/y", "/w/x", "/w/y", "/w/z"].map(str::to_owned).to_vec();
+        assert_eq!(subject("codex", moves), RequestAction::Edit { paths });
         let fetch = json!({"kind": "fetch", "rawInput": {"url": "https://docs.rs"}});
         assert_eq!(subject("claude", fetch), RequestAction::Fetch { url: "https://docs.rs".into() });
         let tool = json!({"name": "mcp__github__get_issue", "rawInput": {"command": "ls"}});
         assert_eq!(subject("claude", tool), RequestAction::Mcp { tool: "github/get_issue".into() });
         let goose = json!({"rawInput": {"command": "ls"}, "_meta": {"goose": {"toolCall": {"toolName": "run", "extensionName": "x"}}}});
         assert_eq!(subject("goose", goose), RequestAction::Mcp { tool: "x/run".into() });
+    }
+
+    #[test]
+    fn a_command_is_judged_in_its_folder_and_a_list_sets_no_variable() {
+        let shell = |command: &str| RequestAction::Shell { command: command.to_owned() };
+        let inside = json!({"kind": "execute", "rawInput": {"command": "ls", "directory": "/w/src"}});
+        assert_eq!(subject("qwen", inside), shell("cd src && ls"));
+        let outside = json!({"kind": "execute", "rawInput": {"command": "ls", "directory": "/etc"}});
+        assert_eq!(subject("qwen", outside), shell("cd /etc && ls"));
+        let same = json!({"kind": "execute", "rawInput": {"command": "ls", "cwd": "", "directory": "/w"}});
+        assert_eq!(subject("qwen", same), shell("ls"));
+        let list = json!({"kind": "execute", "rawInput": {"command": ["CI=1", "ls"]}});
+        assert_eq!(subject("codex", list), shell("'CI=1' ls"));
     }
 
     #[test]

@@ -40,6 +40,9 @@ type FileStamp = Option<(SystemTime, u64)>;
 /// A file's content, or the reason why it cannot be read.
 type FileContent = Result<String, String>;
 
+/// A file's rules, or the reason why they cannot be used.
+type FileRules = Result<RuleSet, String>;
+
 /// The rules of this host.
 pub(crate) struct PolicyFiles {
     settings: PathBuf,
@@ -47,6 +50,8 @@ pub(crate) struct PolicyFiles {
     home: PathBuf,
     /// The newest contents, by file.
     cache: Mutex<HashMap<PathBuf, (FileStamp, FileContent)>>,
+    /// The rules of the newest contents, by file and the name of the content.
+    parsed: Mutex<HashMap<PathBuf, (String, FileRules)>>,
 }
 
 impl PolicyFiles {
@@ -56,6 +61,7 @@ impl PolicyFiles {
             trusted: data_dir.join("trusted-policies.json"),
             home: home.to_owned(),
             cache: Mutex::new(HashMap::new()),
+            parsed: Mutex::new(HashMap::new()),
         }
     }
 
@@ -67,14 +73,20 @@ impl PolicyFiles {
     pub(crate) fn files_for(&self, folder: Option<&Path>) -> Vec<RulesFile> {
         let mut files = Vec::new();
         if let Some(text) = self.content(&self.settings) {
-            let parsed = text.and_then(|text| parsed(RuleSet::parse_settings(&text, &display(&self.settings))));
+            let parsed = text.and_then(|text| {
+                let hash = content_hash(text.as_bytes());
+                self.rules(&self.settings, &hash, |file| RuleSet::parse_settings(&text, file))
+            });
             files.push(rules_file(&self.settings, parsed, None, true));
         }
         let Some(path) = folder.and_then(repository_file) else { return files };
         let Some(text) = self.content(&path) else { return files };
         let hash = text.as_ref().ok().map(|text| content_hash(text.as_bytes()));
         let is_trusted = hash.as_ref().is_some_and(|hash| self.trusted_hashes().contains(hash));
-        let parsed = text.and_then(|text| parsed(RuleSet::parse_repository(&text, &display(&path))));
+        let parsed = text.and_then(|text| {
+            let hash = hash.clone().unwrap_or_default();
+            self.rules(&path, &hash, |file| RuleSet::parse_repository(&text, file))
+        });
         files.push(rules_file(&path, parsed, hash, is_trusted));
         files
     }
@@ -123,6 +135,22 @@ impl PolicyFiles {
         }
     }
 
+    /// The rules of a file, parsed again only if its content has another name.
+    fn rules(&self, path: &Path, hash: &str, parse: impl FnOnce(&str) -> Result<RuleSet, GrammarError>) -> FileRules {
+        let mut cache = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, rules)) = cache.get(path)
+            && known == hash
+        {
+            return rules.clone();
+        }
+        let rules = parse(&path.display().to_string()).map_err(|error| error.to_string());
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
+        }
+        cache.insert(path.to_owned(), (hash.to_owned(), rules.clone()));
+        rules
+    }
+
     /// The content of a file, read again if it has changed; `None` if there is no file.
     fn content(&self, path: &Path) -> Option<Result<String, String>> {
         let stamp = match std::fs::metadata(path) {
@@ -153,14 +181,6 @@ impl PolicyFiles {
 /// True if a later change of a file would change its time as well.
 fn is_settled(modified: SystemTime) -> bool {
     SystemTime::now().duration_since(modified).is_ok_and(|age| age.as_secs() >= 2)
-}
-
-fn display(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn parsed(rules: Result<RuleSet, GrammarError>) -> Result<RuleSet, String> {
-    rules.map_err(|error| error.to_string())
 }
 
 fn rules_file(path: &Path, rules: Result<RuleSet, String>, hash: Option<String>, is_trusted: bool) -> RulesFile {
@@ -203,6 +223,11 @@ impl PermissionRules for PolicyFiles {
         for existing in path.ancestors() {
             if let Ok(real) = existing.canonicalize() {
                 return Some(rest.iter().rev().fold(real, |real: PathBuf, name| real.join(name)));
+            }
+            // A link that leads nowhere yet, or a folder that cannot be looked into.
+            match existing.symlink_metadata() {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Ok(_) | Err(_) => return None,
             }
             rest.push(existing.file_name()?.to_owned());
         }
@@ -273,5 +298,8 @@ mod tests {
         let files = PolicyFiles::new(&root.join("grove.toml"), &root, &root);
         assert_eq!(files.real_path(&root.join("link/new/file")), Some(PathBuf::from("/etc/new/file")));
         assert_eq!(files.real_path(&root.join("a/b")), Some(root.join("a/b")));
+        std::os::unix::fs::symlink(root.join("missing"), root.join("dangling")).unwrap();
+        assert_eq!(files.real_path(&root.join("dangling")), None, "it leads nowhere yet");
+        assert_eq!(files.real_path(&root.join("dangling/b")), None);
     }
 }

@@ -17,6 +17,8 @@ use crate::rule::*;
 
 /// The maximum size of a file with rules, in bytes.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
+/// The maximum number of patterns of a file.
+const MAX_FILE_PATTERNS: usize = 4_000;
 /// The maximum length of a reason, in bytes.
 const MAX_REASON_BYTES: usize = 500;
 
@@ -109,6 +111,7 @@ fn collect(
     source: Source,
 ) -> Result<RuleSet, GrammarError> {
     let mut rules = Vec::new();
+    let mut patterns = 0;
     for written in written {
         let line = line_of(text, written.span().start);
         let error = |problem: String| GrammarError { file: file.to_owned(), line, problem };
@@ -116,6 +119,14 @@ fn collect(
             return Err(error(format!("there are more than {MAX_RULES} rules")));
         }
         let rule = written.into_inner().into_rule().map_err(error)?;
+        patterns += rule.patterns().len() + rule.agents.len();
+        if patterns > MAX_FILE_PATTERNS {
+            return Err(GrammarError {
+                file: file.to_owned(),
+                line,
+                problem: format!("there are more than {MAX_FILE_PATTERNS} patterns: use wider ones"),
+            });
+        }
         let origin = RuleOrigin { source, file: Some(file.to_owned()), line: Some(line) };
         rules.push(SourcedRule { rule, origin });
     }

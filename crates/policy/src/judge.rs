@@ -1,15 +1,19 @@
 //! Judging a request.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use crate::pattern::glob::{Certainty, TextToken};
-use crate::pattern::{PathText, host_of, normalize};
+use crate::pattern::{PathText, host_of, hosts_in, is_process_path, normalize};
 use crate::request::{Kind, Request, RequestAction};
 use crate::rule::{Policy, Rule, Selector, SourcedRule, Verdict};
-use crate::shell::{self, Command, ShellScript, ShellWord};
+use crate::shell::{self, Command, ShellScript, ShellWord, UnknownReason, WordPiece};
 
 /// The maximum number of folders in which the paths of a command are looked for.
 const MAX_FOLDERS: usize = 16;
+
+/// The maximum number of distinct paths, or hosts, of a command.
+const MAX_PATHS: usize = 4_096;
 
 /// The answer of a policy to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,12 +135,12 @@ impl<'a> Subject<'a> {
 
     fn path(&self, path: &str) -> PathText {
         let normal = normalize(path, self.request.directory.as_deref(), self.request.home.as_deref());
-        normal.map_or(PathText::Unknown, PathText::Known)
+        PathText::of(normal)
     }
 
     /// Finds the paths and hosts that the words of a command name.
     fn read_script(&mut self) {
-        let script = std::mem::take(&mut self.script);
+        let mut script = std::mem::take(&mut self.script);
         let folders = self.folders(&script);
         for access in &script.accesses {
             let first = std::slice::from_ref(&self.request.directory);
@@ -147,13 +151,24 @@ impl<'a> Subject<'a> {
                 false => self.named_paths.extend(paths),
             }
         }
+        let (mut hosts, mut paths) = (BTreeSet::new(), HashSet::new());
+        for path in script.accesses.iter().map(|access| &access.path) {
+            // A file may also be a connection: "/dev/tcp/host/80".
+            let is_open = path.has_unknown() && !path.display().starts_with(|c: char| c.is_ascii_alphanumeric());
+            hosts.extend(word_hosts(path).into_iter().filter(|(host, _)| host.is_some() || is_open));
+        }
         for word in script.commands.iter().flat_map(|command| command.words.iter().skip(1)) {
-            self.named_hosts.extend(word_host(word));
+            hosts.extend(word_hosts(word));
             for word in candidates(word) {
-                let paths = self.word_paths(&word, folders.as_deref());
-                self.named_paths.extend(paths);
+                paths.extend(self.word_paths(&word, folders.as_deref()));
+            }
+            if paths.len() > MAX_PATHS || hosts.len() > MAX_PATHS {
+                script.note(UnknownReason::TooLarge);
+                break;
             }
         }
+        self.named_hosts.extend(hosts);
+        self.named_paths.extend(paths);
         self.script = script;
     }
 
@@ -186,15 +201,24 @@ impl<'a> Subject<'a> {
     fn word_path(&self, word: &ShellWord, directory: Option<&str>) -> PathText {
         if let Some(text) = word.known() {
             let normal = normalize(&text, directory, self.request.home.as_deref());
-            return normal.map_or(PathText::Unknown, PathText::Known);
+            return PathText::of(normal);
+        }
+        let text = word.display();
+        let text = text.strip_prefix("./").unwrap_or(&text);
+        // A pattern such as ".*" may become "..".
+        let may_climb = text.split('/').any(|name| name.starts_with('.'));
+        if word.has_unknown() || may_climb || text.contains("//") {
+            return PathText::Unknown;
         }
         let mut tokens = word.tokens();
-        let has_dots = word.display().contains("..");
+        if tokens.starts_with(&[TextToken::Char('.'), TextToken::Char('/')]) {
+            tokens.drain(..2);
+        }
         match (tokens.first(), directory) {
-            (Some(TextToken::Char('/')), _) if !has_dots => PathText::Partial(tokens),
-            (Some(TextToken::Char(_) | TextToken::UnknownName), Some(directory))
-                if tokens.first() != Some(&TextToken::Char('~')) && !has_dots =>
-            {
+            (Some(TextToken::Char('/')), _) if is_process_path(text) => PathText::Unknown,
+            (Some(TextToken::Char('/')), _) => PathText::Partial(tokens),
+            (Some(TextToken::Char('~')), _) => PathText::Unknown,
+            (Some(TextToken::Char(_) | TextToken::UnknownName), Some(directory)) => {
                 let base = directory.trim_end_matches('/').chars().chain(['/']).map(TextToken::Char);
                 tokens.splice(0..0, base);
                 PathText::Partial(tokens)
@@ -230,7 +254,10 @@ impl<'a> Subject<'a> {
             Selector::Paths { kinds, patterns } => self.paths_covered_by(kinds, patterns),
             Selector::Hosts(patterns) => {
                 let covers = |(host, most): &(Option<String>, Certainty)| match host {
-                    Some(host) => Certainty::from(patterns.iter().any(|pattern| pattern.matches(host))).min(*most),
+                    Some(host) if *most == Certainty::Yes => {
+                        patterns.iter().any(|pattern| pattern.matches(host)).into()
+                    }
+                    Some(host) => Certainty::from(patterns.iter().any(|pattern| pattern.may_match(host))).min(*most),
                     None => Certainty::Maybe,
                 };
                 match &self.request.action {
@@ -347,7 +374,8 @@ fn first<'r>(parts: impl Iterator<Item = Result<&'r SourcedRule, AskReason>>) ->
 
 /// False for a command that another one stands for, and for harmless settings of variables.
 pub(crate) fn needs_rule(command: &Command) -> bool {
-    let only_sets = || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless());
+    let only_sets =
+        || command.words.is_empty() && command.assignments.iter().all(|set| set.is_harmless() && set.is_literal());
     !command.is_covered && !only_sets()
 }
 
@@ -364,7 +392,7 @@ pub(crate) fn display(command: &Command) -> String {
 /// A path whose folder is not known. Its name still says something.
 fn elsewhere(word: &ShellWord) -> PathText {
     match word.known() {
-        Some(text) if !text.contains("..") => {
+        Some(text) if !text.contains("..") && !text.contains("//") && !text.contains("/./") => {
             let path = ['/'].into_iter().chain(text.chars()).map(TextToken::Char);
             PathText::Partial(std::iter::once(TextToken::Unknown).chain(path).collect())
         }
@@ -372,39 +400,40 @@ fn elsewhere(word: &ShellWord) -> PathText {
     }
 }
 
+/// The maximum number of places in a word where a path may begin.
+const MAX_CANDIDATES: usize = 16;
+
 /// The parts of a word that may be a path: all of it, the value of an option, a file behind `@`.
 fn candidates(word: &ShellWord) -> Vec<ShellWord> {
     let mut found = vec![word.clone()];
-    let Some(text) = word.known() else { return found };
-    let mut rest = text.as_str();
-    if let Some((_, value)) = rest.split_once('=') {
-        found.push(ShellWord::text(value));
-        rest = value;
-    }
-    if let Some((_, file)) = rest.split_once('@') {
-        found.push(ShellWord::text(file));
-    }
-    if let Some((_, file)) = rest.split_once(':') {
-        found.push(ShellWord::text(file));
-    }
-    if text.starts_with('-') && !text.starts_with("--") && text.chars().count() > 2 {
-        found.push(ShellWord::text(&text.chars().skip(2).collect::<String>()));
+    for (at, piece) in word.pieces.iter().enumerate() {
+        let WordPiece::Text(text) = piece else { continue };
+        let marks = text.char_indices().filter(|(_, c)| matches!(c, '=' | '@' | ':' | ',')).map(|(mark, _)| mark + 1);
+        // The value of a short option follows its letter.
+        let is_option = at == 0 && text.starts_with('-') && !text.starts_with("--");
+        let value = text.char_indices().nth(2).map(|(start, _)| start).filter(|_| is_option);
+        let value =
+            value.or_else(|| (is_option && text.chars().count() == 2 && word.pieces.len() > 1).then_some(text.len()));
+        found.extend(marks.chain(value).take(MAX_CANDIDATES + 1).map(|start| word.part(at, start)));
+        if found.len() > MAX_CANDIDATES {
+            found.truncate(MAX_CANDIDATES);
+            found.push(ShellWord::unknown());
+            break;
+        }
     }
     found.retain(|word| !word.is(""));
     found
 }
 
-/// The host that a word names, and how certainly.
-fn word_host(word: &ShellWord) -> Option<(Option<String>, Certainty)> {
-    let Some(text) = word.known() else {
-        // File names are no URLs.
-        return word.tokens().contains(&TextToken::Unknown).then_some((None, Certainty::Maybe));
-    };
-    let start = text.find("http://").or_else(|| text.find("https://"));
-    match start {
-        Some(start) => Some((host_of(&text[start..]), Certainty::Yes)),
-        // A program may take a name without a scheme for a URL.
-        None if text.contains('.') => host_of(&format!("http://{text}")).map(|host| (Some(host), Certainty::Maybe)),
-        None => None,
+/// The hosts that a word may name, and how certainly.
+fn word_hosts(word: &ShellWord) -> Vec<(Option<String>, Certainty)> {
+    if word.has_unknown() {
+        return vec![(None, Certainty::Maybe)];
     }
+    // A pattern that matches no file stays as it is.
+    let mut found = hosts_in(&word.display());
+    if found.iter().all(|(_, certainty)| *certainty < Certainty::Yes) {
+        found.extend(candidates(word).iter().flat_map(|part| hosts_in(&part.display())));
+    }
+    found
 }

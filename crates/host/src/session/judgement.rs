@@ -138,16 +138,17 @@ impl SessionTask {
         if let Some((PolicyVerdict::Deny, rule)) = &by_file {
             return from_file(Decision::Denied, rule);
         }
-        let by_session = self.judge_by_session(request);
+        // What a session allows does not cover protected files.
+        let is_protected = call.name == PROTECTED_WRITE;
+        let by_session =
+            self.judge_by_session(request).filter(|decision| !is_protected || decision.decision == Decision::Denied);
         if by_session.as_ref().is_some_and(|decision| decision.decision == Decision::Denied) {
             return by_session;
         }
         match by_file {
             Some((PolicyVerdict::Ask, _)) => None,
             by_file => by_session.or_else(|| match by_file {
-                Some((PolicyVerdict::Allow, rule)) if call.name != PROTECTED_WRITE => {
-                    from_file(Decision::Approved, &rule)
-                }
+                Some((PolicyVerdict::Allow, rule)) if !is_protected => from_file(Decision::Approved, &rule),
                 _ => None,
             }),
         }
@@ -167,7 +168,11 @@ impl SessionTask {
         if let RequestAction::Read { paths } | RequestAction::Edit { paths } = &mut action {
             let real = |path: &String| {
                 let path = folder.as_deref().unwrap_or(Path::new("/")).join(path);
-                let real = service.real_path(&path).filter(|real| *real != path)?;
+                // An empty path stands for one that nobody knows: a link may lead anywhere once its target exists.
+                let Some(real) = service.real_path(&path) else { return Some(String::new()) };
+                if real == path {
+                    return None;
+                }
                 // A link in the path of the folder itself changes nothing.
                 let inside = folder.as_deref().and_then(|folder| {
                     let inside = real.strip_prefix(service.real_path(folder)?).ok()?;

@@ -1,5 +1,6 @@
 //! Patterns of commands.
 
+use super::effects::effects;
 use super::glob::{Certainty, GlobToken, TextToken, matches};
 use super::{PatternError, require_bounds};
 use crate::shell::{Assignment, Command, ShellWord, parse};
@@ -19,6 +20,7 @@ const MAX_TABLE: usize = 1 << 18;
 /// | `git '*'` | a quoted `*` is the character |
 /// | `DEBUG=* npm test` | with this variable set |
 ///
+/// An option that runs a program or writes a file (`git -c`, `sort -o`) must be named by a pattern that allows.
 /// A rule that denies or asks is generous: it also matches `/usr/bin/git` for `git`, and options before the second
 /// word (`git -C dir push` for `git push *`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +77,16 @@ impl CommandPattern {
             };
             set.is_harmless() || self.variables.iter().any(covers)
         };
-        if !command.assignments.iter().all(is_known) {
+        let is_named = |word: &ShellWord| {
+            let names = |pattern: &WordPattern| match pattern {
+                WordPattern::One(glob) => {
+                    matches!(glob.first(), Some(GlobToken::Char(_))) && matches(glob, &word.tokens()) == Certainty::Yes
+                }
+                WordPattern::Any => false,
+            };
+            self.words.iter().any(names)
+        };
+        if !command.assignments.iter().all(is_known) || !effects(&command.words).into_iter().all(is_named) {
             return Certainty::No;
         }
         self.compare(&command.words, false)

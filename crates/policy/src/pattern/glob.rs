@@ -16,7 +16,7 @@ impl From<bool> for Certainty {
 }
 
 /// A character of a text, or an unknown piece: any characters, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TextToken {
     Char(char),
     Unknown,

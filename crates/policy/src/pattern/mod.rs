@@ -1,15 +1,16 @@
 //! Patterns of rules: command, path, host, and name.
 
 mod command;
+mod effects;
 pub(crate) mod glob;
 mod host;
 mod path;
 
 pub use command::CommandPattern;
 pub use host::HostPattern;
-pub(crate) use host::host_of;
+pub(crate) use host::{host_of, hosts_in};
 pub use path::PathPattern;
-pub(crate) use path::{PathText, normalize};
+pub(crate) use path::{PathText, is_process_path, normalize};
 
 use self::glob::{Certainty, GlobToken, known, matches};
 

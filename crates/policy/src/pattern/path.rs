@@ -26,13 +26,31 @@ enum PatternBase {
 }
 
 /// The path of a request or of a word, absolute and normalized; its pieces may be unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PathText {
     Known(String),
     /// Pieces are unknown.
     Partial(Vec<TextToken>),
     /// Nothing is known.
     Unknown,
+}
+
+impl PathText {
+    /// The text of a normalized path. One through the files of a process may lead anywhere.
+    pub(crate) fn of(normal: Option<String>) -> Self {
+        normal.filter(|path| !is_process_path(path)).map_or(PathText::Unknown, PathText::Known)
+    }
+}
+
+/// True for `/proc/1/…`, `/proc/self/…` and `/dev/fd/…`, whose links depend on the process.
+pub(crate) fn is_process_path(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("/proc") else { return path.starts_with("/dev/fd") };
+    let Some(rest) = rest.strip_prefix('/') else { return rest.is_empty() || rest.starts_with(['*', '?']) };
+    let name = rest.split('/').next().unwrap_or_default();
+    name.is_empty()
+        || name.contains(['*', '?'])
+        || name.chars().all(|c| c.is_ascii_digit())
+        || matches!(name, "self" | "thread-self")
 }
 
 /// The folder itself, or anything below it.

@@ -7,6 +7,7 @@
 //! is listed as well. Everything that the parser does not know for certain is named in [`ShellScript::unknown`]; the commands that
 //! it found are listed all the same, so that a rule can deny them.
 
+mod builtins;
 mod parser;
 mod unwrap;
 mod word;
@@ -19,6 +20,8 @@ use crate::pattern::glob::{GlobToken, TextToken};
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
 /// The maximum number of commands in a script, inner ones included.
 pub const MAX_COMMANDS: usize = 512;
+/// The maximum number of words in all commands of a script.
+pub const MAX_WORDS: usize = 4_096;
 /// The maximum depth of subshells, substitutions and wrappers.
 pub const MAX_DEPTH: usize = 12;
 
@@ -83,7 +86,9 @@ pub(crate) enum WordPiece {
 pub enum UnknownReason {
     #[error("the command cannot be parsed: {0}")]
     Syntax(&'static str),
-    #[error("the command is larger than {MAX_COMMAND_BYTES} bytes, {MAX_COMMANDS} commands or {MAX_DEPTH} levels")]
+    #[error(
+        "the command is larger than {MAX_COMMAND_BYTES} bytes, {MAX_COMMANDS} commands, {MAX_WORDS} words or {MAX_DEPTH} levels"
+    )]
     TooLarge,
     #[error("the name of a program is known only when the command runs")]
     ProgramName,
@@ -117,7 +122,20 @@ impl ShellScript {
         self.unknown.as_ref().is_some_and(UnknownReason::is_unreadable)
     }
 
-    pub(crate) fn push(&mut self, command: Command) {
+    pub(crate) fn access(&mut self, access: FileAccess) {
+        match self.accesses.len() < MAX_COMMANDS {
+            true => self.accesses.push(access),
+            false => self.note(UnknownReason::TooLarge),
+        }
+    }
+
+    pub(crate) fn push(&mut self, mut command: Command) {
+        let left = MAX_WORDS.saturating_sub(self.commands.iter().map(|command| command.words.len()).sum());
+        if command.words.len() > left {
+            self.note(UnknownReason::TooLarge);
+            // Its first words still say what a rule may deny.
+            command.words.truncate(left.max(1));
+        }
         match self.commands.len() < MAX_COMMANDS {
             true => self.commands.push(command),
             false => self.note(UnknownReason::TooLarge),
@@ -152,6 +170,11 @@ const HARMLESS_VARIABLES: [&str; 22] = [
 ];
 
 impl Assignment {
+    /// True if the value is known, and no later command can find an expression in it.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.value.known().is_some_and(|value| !value.contains(['$', '`', '[']))
+    }
+
     /// True if the variable cannot change which program runs or what it does.
     pub(crate) fn is_harmless(&self) -> bool {
         HARMLESS_VARIABLES.iter().any(|known| match known.ends_with('_') {
@@ -188,14 +211,25 @@ impl ShellWord {
         self.known().is_some_and(|known| known == text)
     }
 
+    /// The pieces as tokens. What is between the first unquoted `[` and the last `]` is unknown.
     pub(crate) fn tokens(&self) -> Vec<TextToken> {
         let mut tokens = Vec::new();
+        let mut open = None;
         for piece in &self.pieces {
+            if *piece == WordPiece::Glob('[') {
+                open.get_or_insert(tokens.len());
+            }
             match piece {
                 WordPiece::Text(text) => tokens.extend(text.chars().map(TextToken::Char)),
                 WordPiece::Glob(_) => tokens.push(TextToken::UnknownName),
                 WordPiece::Unknown => tokens.push(TextToken::Unknown),
             }
+        }
+        let close = tokens.iter().rposition(|token| *token == TextToken::Char(']'));
+        if let (Some(open), Some(close)) = (open, close)
+            && open < close
+        {
+            tokens.splice(open..=close, [TextToken::Unknown]);
         }
         tokens
     }
@@ -212,6 +246,21 @@ impl ShellWord {
             }
         }
         Some(tokens)
+    }
+
+    /// The word from a byte of a piece on, where that piece is text.
+    pub(crate) fn part(&self, piece: usize, start: usize) -> Self {
+        let mut pieces = self.pieces.get(piece..).unwrap_or_default().to_vec();
+        if let Some(WordPiece::Text(text)) = pieces.first_mut() {
+            *text = text.get(start..).unwrap_or_default().to_owned();
+        }
+        pieces.retain(|piece| *piece != WordPiece::Text(String::new()));
+        Self { pieces, splits: self.splits, plain: 0 }
+    }
+
+    /// True if the word has an unknown piece, or characters in brackets that match file names.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, WordPiece::Unknown | WordPiece::Glob('[')))
     }
 
     /// The whole word, if it is known and has no quotes.

@@ -306,10 +306,7 @@ impl Parser<'_> {
         }
         if !HARMLESS.iter().any(|known| path.is(known)) {
             let is_elsewhere = self.is_elsewhere;
-            match self.script.accesses.len() < MAX_COMMANDS {
-                true => self.script.accesses.push(FileAccess { path, writes, is_elsewhere }),
-                false => self.script.note(UnknownReason::TooLarge),
-            }
+            self.script.access(FileAccess { path, writes, is_elsewhere });
         }
     }
 
@@ -320,6 +317,10 @@ impl Parser<'_> {
         let word = self.word();
         // After a failure the position may be behind the end.
         let end = self.at.min(self.text.len());
+        let source = &self.text[start.min(end)..end];
+        if source.windows(2).any(|pair| pair == ['\\', '\n']) {
+            self.script.note(UnknownReason::Syntax("the end of a here-document is continued on the next line"));
+        }
         let is_quoted = self.text[start.min(end)..end].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
         match word.known() {
             Some(delimiter) if !delimiter.is_empty() => {
@@ -340,6 +341,10 @@ impl Parser<'_> {
                 let end = self.text[self.at..].iter().position(|c| *c == '\n').map(|end| self.at + end);
                 let line: String = self.text[self.at..end.unwrap_or(self.text.len())].iter().collect();
                 self.at = end.map_or(self.text.len(), |end| end + 1);
+                if document.expands && line.ends_with('\\') {
+                    // The shell joins the lines before it looks for the end.
+                    self.script.note(UnknownReason::Syntax("a here-document has a continued line"));
+                }
                 let line = if document.strips_tabs { line.trim_start_matches('\t') } else { &line };
                 if line == document.delimiter {
                     break;

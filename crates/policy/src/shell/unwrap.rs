@@ -53,10 +53,11 @@ const WRAPPERS: [Wrapper; 12] = [
 ];
 
 /// Programs that run their arguments and do more: they must be allowed by name, and a rule may deny what they run.
-const RUNNERS: [&str; 33] = [
+const RUNNERS: [&str; 37] = [
     "bunx",
     "busybox",
     "chroot",
+    "chrt",
     "chronic",
     "dbus-run-session",
     "doas",
@@ -67,6 +68,7 @@ const RUNNERS: [&str; 33] = [
     "gdb",
     "git-bash",
     "ltrace",
+    "noglob",
     "nsenter",
     "npx",
     "perf",
@@ -82,10 +84,12 @@ const RUNNERS: [&str; 33] = [
     "su",
     "sudo",
     "systemd-run",
+    "taskset",
     "torsocks",
     "toybox",
     "unshare",
     "uvx",
+    "valgrind",
     "watch",
 ];
 
@@ -111,7 +115,16 @@ const SHELLS: [&str; 8] = ["ash", "bash", "dash", "ksh", "mksh", "rbash", "sh", 
 const OTHER_SHELLS: [&str; 8] = ["cmd", "csh", "elvish", "fish", "nu", "powershell", "pwsh", "tcsh"];
 
 /// How many suffixes of a command may be the inner command of a runner.
-const MAX_SUFFIXES: usize = 16;
+const MAX_SUFFIXES: usize = 64;
+
+/// Folders whose programs are what their names say.
+const STANDARD_FOLDERS: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
+
+/// True if the program of a command is found by its name, or in a folder of the system.
+fn is_standard(command: &Command) -> bool {
+    let name = command.words.first().and_then(ShellWord::known);
+    name.is_some_and(|name| name.rsplit_once('/').is_none_or(|(folder, _)| STANDARD_FOLDERS.contains(&folder)))
+}
 
 /// Adds a command to a script, and the commands that it runs.
 pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
@@ -135,7 +148,7 @@ pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
     if SHELLS.contains(&base) {
         return unwrap_shell(command, script);
     }
-    if RUNNERS.contains(&base) {
+    if RUNNERS.contains(&base) || is_running(base, &command.words[1..]) {
         list_suffixes(&command, script);
     } else if OPAQUE.contains(&base) || OTHER_SHELLS.contains(&base) {
         script.note(UnknownReason::Program(base.to_owned()));
@@ -146,9 +159,27 @@ pub(super) fn unwrap_command(mut command: Command, script: &mut ShellScript) {
         }
     } else if base == "find" {
         unwrap_find(&command, script);
+    } else if builtins::may_evaluate(base, &command.words[1..]) {
+        script.note(UnknownReason::Program(base.to_owned()));
     }
     command.is_covered |= is_move_inside(&command);
     script.push(command);
+}
+
+/// True for a program that runs its arguments only with certain words.
+fn is_running(base: &str, words: &[ShellWord]) -> bool {
+    let known: &[&str] = match base {
+        "docker" | "nerdctl" | "podman" => &["exec", "run"],
+        "fd" | "fdfind" => &["--exec", "--exec-batch"],
+        "uv" => &["run"],
+        _ => return false,
+    };
+    let is_fd = base.starts_with("fd");
+    words.iter().any(|word| match word.known() {
+        Some(text) if is_fd && !text.starts_with("--") => text.starts_with('-') && text.contains(['x', 'X']),
+        Some(text) => known.contains(&text.as_str()),
+        None => word.may_be_option(),
+    })
 }
 
 /// Adds the inner command of a wrapper, which stands for the wrapper.
@@ -176,7 +207,8 @@ fn unwrap_wrapper(wrapper: &Wrapper, command: Command, script: &mut ShellScript)
         }
     }
     inner.words = words;
-    script.push(Command { is_covered: true, ..command });
+    let is_covered = command.is_covered || is_standard(&command);
+    script.push(Command { is_covered, ..command });
     unwrap_command(inner, script);
 }
 
@@ -205,13 +237,17 @@ impl Wrapper {
                 continue;
             }
             let option = self.valued.iter().find(|option| is_option(&text, option))?;
-            let value = text[option.len()..].trim_start_matches('=').to_owned();
-            let value = match value.is_empty() {
-                true => {
+            let rest = &text[option.len()..];
+            let attached = if option.starts_with("--") { rest.strip_prefix('=') } else { Some(rest) };
+            let attached = attached.filter(|value| !value.is_empty() || option.starts_with("--"));
+            let value = match attached {
+                Some(value) => value.to_owned(),
+                None if *option == "--replace" => "{}".to_owned(),
+                None if *option == "--max-lines" => String::new(),
+                None => {
                     at += 1;
                     words.get(at)?.known()?
                 }
-                false => value,
             };
             if matches!(*option, "-I" | "--replace") {
                 placeholder = Some(value);
@@ -231,6 +267,28 @@ fn is_option(word: &str, option: &str) -> bool {
     rest.is_empty() || rest.starts_with('=') || !option.starts_with("--")
 }
 
+/// An option of a shell that does not change how its commands are read.
+struct ShellOption {
+    runs_text: bool,
+    takes_next: bool,
+}
+
+impl ShellOption {
+    /// Reads an option; `None` if it may run or change something.
+    fn read(text: &str, next: Option<&str>) -> Option<Self> {
+        const LONG: [&str; 4] = ["--login", "--noprofile", "--norc", "--posix"];
+        const SETTINGS: [&str; 6] = ["errexit", "nounset", "pipefail", "posix", "verbose", "xtrace"];
+        if LONG.contains(&text) {
+            return Some(Self { runs_text: false, takes_next: false });
+        }
+        let flags = text.strip_prefix('-')?;
+        let takes_next = flags.contains('o');
+        let is_known = flags.chars().all(|c| "ceflouvx".contains(c)) && flags.matches('o').count() <= 1;
+        let is_setting = !takes_next || next.is_some_and(|next| SETTINGS.contains(&next));
+        (is_known && is_setting).then_some(Self { runs_text: flags.contains('c'), takes_next })
+    }
+}
+
 /// Adds the commands of `sh -c "…"`. A shell that reads its commands from elsewhere is unknown.
 fn unwrap_shell(command: Command, script: &mut ShellScript) {
     let mut runs_text = false;
@@ -247,23 +305,22 @@ fn unwrap_shell(command: Command, script: &mut ShellScript) {
         if !text.starts_with(['-', '+']) {
             break;
         }
-        if let Some(flags) = text.strip_prefix('-').filter(|flags| !flags.starts_with('-')) {
-            runs_text |= flags.contains('c');
-            at += usize::from(flags.ends_with(['o', 'O']));
-            if flags.contains('s') {
-                script.note(UnknownReason::Program("sh".to_owned()));
-            }
-        } else if matches!(text.as_str(), "--rcfile" | "--init-file") {
-            at += 1;
-        }
-        at += 1;
+        let next = command.words.get(at + 1).and_then(ShellWord::known);
+        let Some(option) = ShellOption::read(&text, next.as_deref()) else {
+            script.note(UnknownReason::Program("sh".to_owned()));
+            list_suffixes(&command, script);
+            return script.push(command);
+        };
+        runs_text |= option.runs_text;
+        at += 1 + usize::from(option.takes_next);
     }
     let depth = command.depth + 1;
     let argument = command.words.get(at).map(ShellWord::known);
     match (runs_text, argument) {
         (true, Some(Some(text))) => {
             let (is_covered, assignments) = (command.is_covered, command.assignments.clone());
-            script.push(Command { is_covered: true, ..command });
+            let stands_for_it = is_covered || is_standard(&command);
+            script.push(Command { is_covered: stands_for_it, ..command });
             let first = script.commands.len();
             parse_into(&text, depth, script);
             for inner in &mut script.commands[first..] {
@@ -289,6 +346,9 @@ fn unwrap_find(command: &Command, script: &mut ShellScript) {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
+        if word.may_be_option() {
+            script.note(UnknownReason::Program("find".to_owned()));
+        }
         let Some(text) = word.known() else { continue };
         let new =
             |words| Command { words, depth: command.depth + 1, is_covered: command.is_covered, ..Command::default() };
@@ -309,7 +369,7 @@ fn unwrap_find(command: &Command, script: &mut ShellScript) {
             "-delete" => unwrap_command(new(vec![ShellWord::text("rm"), ShellWord::unknown()]), script),
             "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
                 let path = words.get(at).cloned().unwrap_or_else(ShellWord::unknown);
-                script.accesses.push(FileAccess { path, writes: true, is_elsewhere: true });
+                script.access(FileAccess { path, writes: true, is_elsewhere: true });
             }
             _ => {}
         }
@@ -318,21 +378,36 @@ fn unwrap_find(command: &Command, script: &mut ShellScript) {
 
 /// Lists every end of a command as one that may be run, so that a rule can deny it.
 fn list_suffixes(command: &Command, script: &mut ShellScript) {
+    if command.words.len() > MAX_SUFFIXES + 1 {
+        script.note(UnknownReason::TooLarge);
+    }
     for at in 1..command.words.len().min(MAX_SUFFIXES + 1) {
-        if let Some(text) = command.words[at].known().filter(|text| text.contains([' ', '\t', '\n', ';'])) {
-            list_covered(&text, command.depth + 1, script);
+        let first = command.words[at].known();
+        if let Some(text) = first.as_ref().filter(|text| text.contains(is_special)) {
+            list_covered(text, command.depth + 1, script);
+        }
+        if first.as_ref().is_some_and(|word| word.starts_with('-')) {
+            continue;
         }
         let words = command.words[at..].to_vec();
-        if words[0].known().is_some_and(|word| !word.starts_with('-')) {
-            let suffix = Command { words, depth: command.depth + 1, is_covered: true, ..Command::default() };
-            let mut inner = ShellScript::default();
-            match SHELLS.iter().any(|shell| suffix.words[0].is(shell)) {
-                true => unwrap_shell(suffix, &mut inner),
-                false => inner.push(suffix),
+        let suffix = Command { words, depth: command.depth + 1, is_covered: true, ..Command::default() };
+        let base = first.as_deref().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
+        let mut inner = ShellScript::default();
+        if SHELLS.contains(&base) {
+            unwrap_shell(suffix, &mut inner);
+        } else {
+            if base == "find" {
+                unwrap_find(&suffix, &mut inner);
             }
-            inner.commands.into_iter().for_each(|command| script.push(Command { is_covered: true, ..command }));
+            inner.push(suffix);
         }
+        script.cover(inner);
     }
+}
+
+/// True for a character that a shell does not read as itself.
+fn is_special(c: char) -> bool {
+    c.is_whitespace() || ";&|<>()$`{}\\'\"*?[~#!".contains(c)
 }
 
 /// Lists the commands of a text that may be run, so that a rule can deny them.
@@ -342,7 +417,16 @@ fn list_covered(text: &str, depth: usize, script: &mut ShellScript) {
     }
     let mut inner = ShellScript::default();
     parse_into(text, depth, &mut inner);
-    inner.commands.into_iter().for_each(|command| script.push(Command { is_covered: true, ..command }));
+    script.cover(inner);
+}
+
+impl ShellScript {
+    /// Adds what a command may run: no rule needs to allow it, and what is unknown about it stays unknown.
+    fn cover(&mut self, inner: ShellScript) {
+        inner.commands.into_iter().for_each(|command| self.push(Command { is_covered: true, ..command }));
+        inner.accesses.into_iter().for_each(|access| self.access(FileAccess { is_elsewhere: true, ..access }));
+        inner.unknown.into_iter().for_each(|reason| self.note(reason));
+    }
 }
 
 /// True for `cd` to a folder below the current one, which needs no rule.
@@ -355,6 +439,12 @@ fn is_move_inside(command: &Command) -> bool {
 }
 
 impl ShellWord {
+    /// True if the word is not known, and it or a word that it is split into may begin with `-`.
+    pub(super) fn may_be_option(&self) -> bool {
+        let is_open = matches!(self.pieces.first(), Some(WordPiece::Unknown | WordPiece::Glob(_)));
+        self.known().is_none() && (is_open || self.splits && self.has_unknown())
+    }
+
     /// True if the text occurs in the word, or may occur in an unknown piece.
     fn may_contain(&self, text: &str) -> bool {
         self.known().is_none_or(|known| known.contains(text))

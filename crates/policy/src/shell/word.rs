@@ -148,22 +148,25 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads `${…}`: a plain name is unknown, and anything else may run a command.
+    /// Reads `${…}`. Forms that may evaluate something are unknown.
     fn parameter(&mut self) {
-        let mut is_plain = true;
-        while let Some(c) = self.peek() {
-            self.at += 1;
-            match c {
-                '}' if is_plain => return,
-                '}' => break,
-                c if c.is_ascii_alphanumeric() || "_@*#?$!-".contains(c) => {}
-                '`' | '$' | '\'' | '"' | '\\' | '{' => return self.fail("a parameter expansion is not read"),
-                ':' | '=' | '+' | '%' | '/' | '.' | ',' | '^' | ' ' => is_plain = false,
-                _ => return self.fail("a parameter expansion is not read"),
+        let mut inside = String::new();
+        loop {
+            match self.peek() {
+                Some('}') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(c) if c.is_ascii_alphanumeric() || "_@*#?!-:=+%/.,^[] ".contains(c) => {
+                    self.at += 1;
+                    inside.push(c);
+                }
+                Some(_) => return self.fail("a parameter expansion is not read"),
+                None => return self.fail("a parameter expansion does not end"),
             }
         }
-        if is_plain {
-            self.fail("a parameter expansion does not end");
+        if !is_plain_parameter(&inside) {
+            self.script.note(UnknownReason::Syntax("a parameter expansion may evaluate its value"));
         }
     }
 
@@ -197,6 +200,8 @@ impl Parser<'_> {
                 }
                 // In double quotes, a backslash also quotes the double quote.
                 (Some('\\'), Some('"')) if !splits => {
+                    // In a here-document it does not.
+                    self.script.note(UnknownReason::Syntax("a quote in backticks is escaped"));
                     inner.push('"');
                     self.at += 2;
                 }
@@ -255,6 +260,22 @@ impl Parser<'_> {
         self.at += digits.len();
         u32::from_str_radix(&digits, radix).ok()
     }
+}
+
+/// True for the inside of `${name}`, `${#name}`, and of forms with a default or a removed prefix or suffix.
+fn is_plain_parameter(inside: &str) -> bool {
+    let text = inside.strip_prefix('#').filter(|rest| !rest.is_empty()).unwrap_or(inside);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let rest = match end {
+        0 => text.strip_prefix(['@', '*', '#', '?', '-']),
+        end => Some(&text[end..]),
+    };
+    let Some(rest) = rest else { return false };
+    let operator = rest.strip_prefix(':').unwrap_or(rest);
+    let is_default = operator.starts_with(['-', '+', '?']);
+    let is_removal = rest.starts_with(['#', '%']);
+    rest.is_empty() || (is_default || is_removal) && !rest.contains(['!', '@', '['])
 }
 
 /// A word in progress.

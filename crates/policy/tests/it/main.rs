@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod corpus;
+mod evasions;
 mod imports;
 mod judging;
 mod replays;
