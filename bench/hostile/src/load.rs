@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const OPEN: &str = "<<";
 const CLOSE: &str = ">>";
 
-/// What good clients noticed.
+/// The observations of good clients.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Finding {

@@ -1,4 +1,4 @@
-//! What good clients notice of hostile ones, and whether a host grows with time.
+//! The effect of hostile clients on good ones, and the growth of a host with time.
 //!
 //! Without a subcommand this measures the latency of good clients while hostile ones work against the same host, and
 //! while they work against a decoy. `soak` measures memory and descriptors of a host over time. Hosts, good clients and

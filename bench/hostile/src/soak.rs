@@ -27,7 +27,7 @@ const MAKERS: usize = 2;
 const STREAMS: usize = 5;
 const TURNS: u64 = 50;
 
-/// What the workers share.
+/// The shared state of the workers.
 struct Work {
     ws: String,
     token: String,

@@ -1,4 +1,4 @@
-//! What a tool call would do, from its structured input: the subject of rules.
+//! The subject of rules: the effect of a tool call, from its structured input.
 //!
 //! Each agent has a table, made from its recorded frames: the members of its input that hold the command, the paths
 //! and the address, and the member that names an MCP tool. A title is never read: agents shorten and rephrase it. What

@@ -37,7 +37,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What an agent wants to do, from its structured input.
+/// The effect that an agent asks for, from its structured input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestAction {
     /// Reads files; without paths, it is not known which.
