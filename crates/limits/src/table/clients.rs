@@ -149,19 +149,19 @@ fn http() -> LimitGroup {
         Limit::new(
             "wrong-token-delay",
             time(server::WRONG_TOKEN_DELAY),
-            "listener",
+            "address",
             "it doubles with each wrong token, up to `wrong-token-longest-delay`",
         ),
         Limit::new(
             "wrong-token-longest-delay",
             time(longest),
-            "listener",
+            "address",
             "further wrong tokens are answered this much later",
         ),
         Limit::new(
             "wrong-token-window",
             time(server::WRONG_TOKEN_WINDOW),
-            "listener",
+            "address",
             "earlier wrong tokens count no more",
         ),
     ];
