@@ -96,6 +96,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
 #[tokio::test]
 async fn a_turn_and_its_tool_calls_are_spans_that_end_with_them() {
     let recorder = Recorder::default();
+    // With one subscriber in the process, tracing asks the thread that first reaches a span whether it is wanted: threads of other tests
+    // would say no for all. With two, it asks both.
+    let _second = tracing::Dispatch::new(Registry::default());
     let _recording = tracing::subscriber::set_default(Registry::default().with(recorder.clone()));
     let host = Served::start(Config::default(), None).await;
     let mut client = host.client("a").await;
