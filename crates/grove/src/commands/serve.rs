@@ -49,6 +49,8 @@ use crate::trust::TrustedFolders;
 const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
 /// The file with the client-stored sessions: ids, times and counters.
 const REGISTER: &str = "entrusted.jsonl";
+/// The parts of the heap that threads share, at least. Threads that read and write files must not each keep their own.
+const MIN_ARENAS: usize = 2;
 /// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -60,6 +62,9 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     }
     let exporter = log_to_stderr(&settings);
     open_files::raise_limit();
+    if !grove_allocator::limit_arenas(workers().max(MIN_ARENAS)) {
+        tracing::debug!("the allocator keeps memory for as many threads as it likes");
+    }
     let runtime = Builder::new_multi_thread().worker_threads(workers()).enable_all().build().context("no runtime")?;
     if let Some(exporter) = exporter {
         runtime.spawn(exporter.run());
