@@ -41,6 +41,7 @@ mod hosts;
 mod import_export;
 mod input;
 mod json_errors;
+mod limits_table;
 mod listeners;
 mod open_files;
 mod page;

@@ -18,6 +18,7 @@ use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
 use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
+use crate::limits_table::{self, LimitsConfig};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 use crate::telemetry::{self, TelemetryConfig};
@@ -146,6 +147,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Setting<BTreeMap<String, HookConfig>>,
     /// Other tools' sessions: whether to scan for them, whether to keep copies, and further folders.
     pub(crate) history: Setting<HistoryConfig>,
+    /// The limits of connections and tokens that the file sets.
+    pub(crate) limits: Setting<LimitsConfig>,
     /// The export of spans to an OpenTelemetry collector.
     pub(crate) telemetry: Setting<TelemetryConfig>,
     /// The agents of the file. They may contain secrets: only their names are shown.
@@ -232,6 +235,7 @@ impl Settings {
             stores: layers.stores()?,
             hooks: layers.hooks()?,
             history: layers.history()?,
+            limits: layers.limits()?,
             telemetry: layers.telemetry()?,
             agents: layers.agents()?,
             data_dir,
@@ -327,6 +331,7 @@ const KEYS: &[&str] = &[
     "stores",
     "hooks",
     "history",
+    "limits",
     "telemetry",
     "agents",
     // Read by `PolicyFiles`, again whenever the file changes.
@@ -456,6 +461,13 @@ impl Layers {
         let table = self.values.get("history");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: history::read(&self.file, table)?, source })
+    }
+
+    /// The limits of the file. No flag and no variable sets them.
+    fn limits(&self) -> Result<Setting<LimitsConfig>> {
+        let value = limits_table::read(&self.file, self.values.get("limits"))?;
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
+        Ok(Setting { value, source })
     }
 
     fn telemetry(&self) -> Result<Setting<TelemetryConfig>> {

@@ -1,10 +1,12 @@
 //! The bounds of connections and tokens, on a clock that the tests set.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grove_core::Timestamp;
 
 use super::*;
+use crate::config::Limits;
 use crate::env::Task;
 
 #[derive(Clone, Debug, Default)]
@@ -28,17 +30,17 @@ impl Clock for SetClock {
 
 struct Scene {
     table: UsageTable,
-    limits: Limits,
     clock: SetClock,
 }
 
 impl Scene {
     fn new(limits: Limits) -> Self {
-        Self { table: UsageTable::default(), limits, clock: SetClock::default() }
+        let limits = UsageLimitTable { common: UsageLimits::from(&limits), tokens: BTreeMap::new() };
+        Self { table: UsageTable::new(limits), clock: SetClock::default() }
     }
 
     fn connection(&self, token: &str) -> ConnectionUsage {
-        self.table.connection(&token.into(), &self.limits, Arc::new(self.clock.clone()))
+        self.table.connection(&token.into(), Arc::new(self.clock.clone()))
     }
 }
 
@@ -132,7 +134,42 @@ fn new_sessions_come_at_a_rate() {
 
 #[test]
 fn a_part_of_the_host_itself_has_no_bounds() {
-    let usage = ConnectionUsage::unbounded();
+    let usage = Scene::new(Limits::default()).table.in_process();
     assert!((0..100_000).all(|_| usage.count_messages(1_000).is_zero() && usage.count_bytes(usize::MAX).is_zero()));
     assert_eq!((limit(usage.subscription()), limit(usage.request(CallCost::Start))), (None, None));
+}
+
+#[test]
+fn a_token_has_the_bounds_that_are_set_for_its_name() {
+    let common = UsageLimits::from(&Limits { token_subscriptions: 1, ..Limits::default() });
+    let phone = UsageLimits { token_subscriptions: 2, subscriptions: 7, ..common };
+    let scene = Scene::new(Limits::default());
+    scene.table.set_limits(UsageLimitTable { common, tokens: BTreeMap::from([("phone".to_owned(), phone)]) });
+    let (phone, laptop) = (scene.connection("phone"), scene.connection("laptop"));
+    assert_eq!((phone.limits().subscriptions, laptop.limits().subscriptions), (7, Limits::default().subscriptions));
+    let held = [phone.subscription().unwrap(), phone.subscription().unwrap(), laptop.subscription().unwrap()];
+    assert_eq!(limit(phone.subscription()), Some("token-subscriptions"));
+    assert_eq!(limit(laptop.subscription()), Some("token-subscriptions"));
+    drop(held);
+}
+
+#[test]
+fn new_bounds_count_at_once_for_tokens_and_from_the_next_connection_on() {
+    let scene = Scene::new(Limits::default());
+    let connection = scene.connection("phone");
+    let held = [connection.subscription().unwrap(), connection.subscription().unwrap()];
+    let none = Rate { per_second: 1, burst: 0 };
+    let common = UsageLimits::from(&Limits {
+        token_subscriptions: 1,
+        requests: none,
+        token_requests: none,
+        ..Limits::default()
+    });
+    scene.table.set_limits(UsageLimitTable { common, tokens: BTreeMap::new() });
+    assert!(connection.count_messages(5_000).is_zero(), "it keeps its own burst");
+    assert!(!connection.count_messages(1).is_zero(), "the pool of its token has none left");
+    assert!(!scene.connection("phone").count_messages(1).is_zero());
+    drop(held);
+    let _one = connection.subscription().unwrap();
+    assert_eq!(limit(connection.subscription()), Some("token-subscriptions"));
 }

@@ -19,57 +19,57 @@ fn use_of_the_host(limits: &Limits) -> LimitGroup {
             LimitValue::CountRate(limits.requests),
             "connection",
             "uses `token-requests`; with that empty, reading pauses",
-        ),
+        ).set_by("limits.requests"),
         Limit::new(
             "token-requests",
             LimitValue::CountRate(limits.token_requests),
             "token",
             "reading from the sender pauses",
-        ),
+        ).set_by("limits.token-requests"),
         Limit::new(
             "bytes",
             LimitValue::ByteRate(limits.bytes),
             "connection",
             "uses `token-bytes`; with that empty, reading pauses",
-        ),
-        Limit::new("token-bytes", LimitValue::ByteRate(limits.token_bytes), "token", "reading from the sender pauses"),
-        Limit::new("open-answers", count(limits.open_answers), "connection", "its next requests wait; reading pauses"),
+        ).set_by("limits.bytes"),
+        Limit::new("token-bytes", LimitValue::ByteRate(limits.token_bytes), "token", "reading from the sender pauses").set_by("limits.token-bytes"),
+        Limit::new("open-answers", count(limits.open_answers), "connection", "its next requests wait; reading pauses").set_by("limits.open-answers"),
         Limit::new(
             "token-open-requests",
             count(limits.token_open_requests),
             "token",
             "the request is refused (-32029)",
-        ),
+        ).set_by("limits.token-open-requests"),
         Limit::new(
             "subscriptions",
             count(limits.subscriptions),
             "connection",
             "the subscription, or opening a session in the SDK, is refused (-32029)",
-        ),
-        Limit::new("watches", count(limits.watches), "connection", "the watch is refused (-32029)"),
+        ).set_by("limits.subscriptions"),
+        Limit::new("watches", count(limits.watches), "connection", "the watch is refused (-32029)").set_by("limits.watches"),
         Limit::new(
             "token-subscriptions",
             count(limits.token_subscriptions),
             "token",
             "the subscription or watch is refused (-32029)",
-        ),
-        Limit::new("large-calls", count(limits.large_calls), "connection, at a time", "the call is refused (-32029)"),
+        ).set_by("limits.token-subscriptions"),
+        Limit::new("large-calls", count(limits.large_calls), "connection, at a time", "the call is refused (-32029)").set_by("limits.large-calls"),
         Limit::new(
             "token-large-calls",
             count(limits.token_large_calls),
             "token, at a time",
             "the call is refused (-32029)",
-        ),
-        Limit::new("token-starts", LimitValue::CountRate(limits.token_starts), "token", "the call is refused (-32029)"),
-        Limit::new("imports", count(limits.imports), "connection, at a time", "the import is refused (-32602)"),
+        ).set_by("limits.token-large-calls"),
+        Limit::new("token-starts", LimitValue::CountRate(limits.token_starts), "token", "the call is refused (-32029)").set_by("limits.token-starts"),
+        Limit::new("imports", count(limits.imports), "connection, at a time", "the import is refused (-32602)").set_by("limits.imports"),
     ];
     LimitGroup { subject: "Use of the host", about, limits: rows }
 }
 
 fn connections(limits: &Limits) -> LimitGroup {
     let rows = vec![
-        Limit::new("connections", count(limits.connections), "host, authenticated", "the connection is rejected (503)"),
-        Limit::new("token-connections", count(limits.token_connections), "token", "the connection is rejected (503)"),
+        Limit::new("connections", count(limits.connections), "host, authenticated", "the connection is rejected (503)").set_by("limits.connections"),
+        Limit::new("token-connections", count(limits.token_connections), "token", "the connection is rejected (503)").set_by("limits.token-connections"),
         Limit::new(
             "owner-connections",
             count(limits.owner_connections),

@@ -42,7 +42,7 @@ enum PeerDialect {
 impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone(), principal.clone());
-        let imports = ImportJobs::new(host.clone());
+        let imports = ImportJobs::new(host.clone(), queue.usage().limits().imports);
         let hub = SessionHubClient::new(host.clone(), queue.clone());
         Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
