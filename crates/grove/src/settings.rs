@@ -82,11 +82,11 @@ impl From<Durability> for grove_host::Durability {
 /// The port of a data folder's first host, if `listen` is not set.
 pub(crate) const DEFAULT_PORT: u16 = 4747;
 /// The idle limit of a background host, in seconds without client and turn.
-const IDLE_EXIT: u64 = 600;
+pub(crate) const IDLE_EXIT: u64 = 600;
 /// The maximum number of agent processes.
-const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+pub(crate) const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// The idle limit of an agent's process, in seconds without a turn.
-const AGENT_IDLE: u64 = 600;
+pub(crate) const AGENT_IDLE: u64 = 600;
 /// The time after which an idle session is evicted from memory, in seconds.
 const SESSION_IDLE: u64 = 600;
 /// The size above which output and messages are written to files, in bytes.

@@ -22,13 +22,13 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The spans that may wait to be sent; the next ones are dropped.
-const QUEUE: usize = 2_048;
+pub(crate) const QUEUE: usize = 2_048;
 /// The spans of one request.
 const BATCH: usize = 256;
 /// The time for which spans are gathered.
 const GATHERING: Duration = Duration::from_secs(1);
 /// The time for one request.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after a request that failed.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The longest value of an attribute, in characters.

@@ -37,6 +37,9 @@ Numbers are from 1 to 1,000,000; rates and bursts are from 1, those of bytes fro
 the next connection.
 ";
 
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+
 /// The text of `docs/limits.md`.
 pub fn page(groups: &[LimitGroup]) -> String {
     let mut text = HEAD.to_owned();
@@ -77,6 +80,7 @@ fn bytes_text(number: u64) -> String {
 fn time_text(time: Duration) -> String {
     match (time.as_millis(), time.as_secs()) {
         (millis, _) if millis % 1_000 != 0 => format!("{millis} ms"),
+        (_, seconds) if seconds >= DAY && seconds.is_multiple_of(DAY) => format!("{} d", seconds / DAY),
         (_, seconds) if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         (_, seconds) => format!("{seconds} s"),
     }
@@ -105,5 +109,6 @@ mod tests {
         assert_eq!([bytes_text(1_500), bytes_text(64 << 10), bytes_text(2 << 30)], ["1,500 B", "64 KiB", "2 GiB"]);
         let times = [Duration::from_millis(1_500), Duration::from_secs(90), Duration::from_secs(600)];
         assert_eq!(times.map(time_text), ["1500 ms", "90 s", "10 min"]);
+        assert_eq!(time_text(Duration::from_secs(90 * DAY)), "90 d");
     }
 }

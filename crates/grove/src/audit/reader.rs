@@ -10,7 +10,7 @@ use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use super::{FILES, file};
 
 /// The longest line. The host writes shorter ones.
-const MAX_LINE: u64 = 64 << 10;
+pub(crate) const MAX_LINE: u64 = 64 << 10;
 
 /// The records that a reader wants.
 #[derive(Clone, Debug, Default)]

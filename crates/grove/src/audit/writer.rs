@@ -13,7 +13,7 @@ use grove_host::audit::{AuditLog, AuditRecord};
 use super::{FILE_BYTES, FILES, file};
 
 /// The records that may wait to be written.
-const MAX_QUEUED: usize = 4_096;
+pub(crate) const MAX_QUEUED: usize = 4_096;
 
 /// The audit log of a data folder. Dropping it ends its thread when everything is written.
 #[derive(Debug)]
