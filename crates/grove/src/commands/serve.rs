@@ -89,6 +89,9 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
+    if let Some(endpoint) = &settings.telemetry.value.otlp_endpoint {
+        tokio::spawn(telemetry::export_metrics(host.clone(), endpoint.clone()));
+    }
     let serving = server(&host, frame_log.as_ref());
     set_session_sources(&host, frame_log.as_ref(), &folder, settings);
     let token = tokens.host_token();
