@@ -15,7 +15,7 @@ fn the_table_of_limits_has_the_values_of_the_program() {
         ("host-log", LimitValue::Bytes(crate::background::LOG_BYTES)),
         ("damage-file", LimitValue::Bytes(crate::damage_file::MAX_BYTES)),
         ("secret-file", LimitValue::Bytes(crate::secret_files::MAX_BYTES)),
-        ("exported-spans", LimitValue::Count(crate::telemetry::QUEUE as u64)),
+        ("exported-spans", LimitValue::Count(crate::telemetry::spans::QUEUE as u64)),
         ("export-time", LimitValue::Time(crate::telemetry::TIMEOUT)),
         ("agents", LimitValue::Count(crate::settings::MAX_AGENTS.get() as u64)),
         ("agent-idle", LimitValue::Time(Duration::from_secs(crate::settings::AGENT_IDLE))),

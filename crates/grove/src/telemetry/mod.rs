@@ -3,7 +3,7 @@
 //! If the collector is away or too slow, spans and metrics are dropped: nothing in the host waits for it.
 
 mod metrics;
-mod spans;
+pub(crate) mod spans;
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,8 +17,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 pub(crate) use metrics::export as export_metrics;
-#[cfg(test)]
-pub(crate) use spans::QUEUE;
 pub(crate) use spans::{SpanExporter, exporter, is_exported};
 
 /// The time for one request.
@@ -64,7 +62,7 @@ struct Collector {
     authority: String,
     /// The path of the exported data.
     path: &'static str,
-    /// What is exported, for the log.
+    /// The name of that data in the log.
     content: &'static str,
     is_reachable: bool,
 }
