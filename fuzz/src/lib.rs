@@ -12,9 +12,13 @@ mod acp;
 mod ahp;
 mod bodies;
 mod copilot;
+mod credentials;
+mod doors;
 mod histories;
 mod logs;
+mod params;
 mod policies;
+mod shims;
 mod stores;
 mod trees;
 mod workspaces;
@@ -23,9 +27,13 @@ pub use acp::*;
 pub use ahp::*;
 pub use bodies::*;
 pub use copilot::*;
+pub use credentials::*;
+pub use doors::*;
 pub use histories::*;
 pub use logs::*;
+pub use params::*;
 pub use policies::*;
+pub use shims::*;
 pub use stores::*;
 pub use trees::*;
 pub use workspaces::*;
@@ -71,4 +79,10 @@ pub const BODIES: &[Body] = &[
     Body { name: "vscode_small", run: vscode_small },
     Body { name: "shell_command", run: shell_command },
     Body { name: "policy_file", run: policy_file },
+    Body { name: "params", run: params },
+    Body { name: "shim_frames", run: shim_frames },
+    Body { name: "token_file", run: token_file },
+    Body { name: "audit_log", run: audit_log },
+    Body { name: "http", run: http },
+    Body { name: "connection", run: connection },
 ];

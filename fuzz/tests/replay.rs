@@ -1,6 +1,7 @@
 //! Every body over its corpus, then over random mutations of it for `FUZZ_SECONDS` (1 by default).
 //!
 //! A failure prints the input and the seed; `FUZZ_SEED=<seed>` runs it again. Add the input to the corpus.
+//! `FUZZ_BODY=<name>` runs one body alone.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -116,8 +117,18 @@ fn replay(body: &Body) {
 
 #[test]
 fn no_input_makes_a_parser_panic() {
-    for body in BODIES {
-        replay(body);
+    let only = std::env::var("FUZZ_BODY").ok();
+    let wanted = BODIES.iter().filter(|body| only.as_ref().is_none_or(|name| body.name == name));
+    assert!(wanted.clone().count() > 0, "there is no body {only:?}");
+    wanted.for_each(replay);
+}
+
+#[test]
+fn every_line_of_the_corpus_of_params_has_a_shape() {
+    for file in corpus("params") {
+        for line in std::str::from_utf8(&file).unwrap().lines() {
+            assert!(grove_fuzz::params_shapes(line) > 0, "{line}");
+        }
     }
 }
 
@@ -152,6 +163,32 @@ fn every_line_of_the_copilot_corpus_has_a_shape() {
         for line in std::str::from_utf8(&file).unwrap().lines() {
             assert!(grove_fuzz::copilot_shapes(line) > 0, "{line}");
         }
+    }
+}
+
+#[test]
+fn the_corpus_of_connections_is_understood_in_every_dialect() {
+    for file in corpus("connection") {
+        let answers = grove_fuzz::connection_answers(&file);
+        assert!(answers[0]["result"].is_object(), "{}", answers[0]);
+        assert!(answers.iter().all(|answer| answer["error"]["code"] != -32601), "{answers:?}");
+    }
+}
+
+#[test]
+fn the_corpus_of_requests_reaches_every_route() {
+    let statuses = corpus("http").into_iter().map(|file| {
+        let request = String::from_utf8_lossy(&file).into_owned();
+        let route = request.split([' ', '?']).nth(1).unwrap().to_owned();
+        (route, grove_fuzz::http_answer(&file).split(' ').nth(1).unwrap().parse::<u16>().unwrap())
+    });
+    let statuses: Vec<_> = statuses.collect();
+    for route in ["/healthz", "/metrics", "/ticket", "/proof"] {
+        assert!(statuses.contains(&(route.to_owned(), 200)), "{route}: {statuses:?}");
+    }
+    // These have a secret that no corpus can have.
+    for (route, status) in [("/pair", 401), ("/ws", 401), ("/x-grove", 403)] {
+        assert!(statuses.contains(&(route.to_owned(), status)), "{route}: {statuses:?}");
     }
 }
 

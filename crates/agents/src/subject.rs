@@ -23,7 +23,7 @@ use grove_policy::{Kind, RequestAction, shell};
 use serde_json::{Map, Value};
 
 /// The maximum number of paths that are looked at; a call with more is unknown.
-const MAX_PATHS: usize = 1_000;
+pub const MAX_PATHS: usize = 1_000;
 
 /// The members of an agent's input.
 struct InputTable {

@@ -15,9 +15,9 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 /// Frames that may wait to be written; more are counted and left out.
-const MAX_FRAMES: usize = 8_192;
+pub const MAX_FRAMES: usize = 8_192;
 /// Bytes of frames that may wait, likewise.
-const MAX_BYTES: usize = 32 << 20;
+pub const MAX_BYTES: usize = 32 << 20;
 
 /// A frame with what its line says about it.
 pub trait FrameRecord: Send + 'static {

@@ -4,6 +4,7 @@
 //! ([`FrameRecord`]): the host's log of its clients and the capture of agents' messages use the same writer.
 
 mod file;
+pub mod limits;
 mod redaction;
 
 pub use file::{FrameFile, FrameRecord};

@@ -12,7 +12,7 @@ const REDACTED: &str = "[redacted]";
 /// Known values shorter than this are not secrets, and occur everywhere.
 const MIN_VALUE_BYTES: usize = 6;
 /// Deeper values are left out: no message of our protocols has them, and each level costs stack and time.
-const MAX_DEPTH: usize = 128;
+pub const MAX_DEPTH: usize = 128;
 /// The member whose text names the variable or header that another member holds the value of.
 const NAME: &str = "name";
 const VALUE: &str = "value";

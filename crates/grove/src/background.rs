@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between attempts to reach a starting host.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The size above which a log is replaced by a new one when a host starts.
-const LOG_BYTES: u64 = 8 << 20;
+pub(crate) const LOG_BYTES: u64 = 8 << 20;
 /// The part of a log that an error shows: bytes and lines.
 const LOG_END: (u64, usize) = (4 << 10, 10);
 

@@ -11,7 +11,7 @@ use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The maximum size of the file. Nothing more is written beyond it.
-const MAX_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// One finding of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

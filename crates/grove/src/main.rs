@@ -41,6 +41,9 @@ mod hosts;
 mod import_export;
 mod input;
 mod json_errors;
+#[cfg(test)]
+mod limits;
+mod limits_table;
 mod listeners;
 mod open_files;
 mod page;

@@ -19,9 +19,9 @@ pub(crate) const REPOSITORY_FILE: &str = ".grove/policy.toml";
 /// The maximum size of a file with rules, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// The maximum number of trusted contents. Beyond it, the oldest must be trusted again.
-const MAX_TRUSTED: usize = 10_000;
+pub(crate) const MAX_TRUSTED: usize = 10_000;
 /// The maximum number of files that are kept in memory.
-const MAX_CACHED: usize = 256;
+pub(crate) const MAX_CACHED: usize = 256;
 
 /// A file with rules, as far as it is read.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 /// The maximum size of a file with a secret.
-const MAX_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 /// The mode bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 /// The mode bits that let others read, write or enter.

@@ -18,6 +18,7 @@ use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
 use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
+use crate::limits_table::{self, LimitsConfig};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 use crate::telemetry::{self, TelemetryConfig};
@@ -81,11 +82,11 @@ impl From<Durability> for grove_host::Durability {
 /// The port of a data folder's first host, if `listen` is not set.
 pub(crate) const DEFAULT_PORT: u16 = 4747;
 /// The idle limit of a background host, in seconds without client and turn.
-const IDLE_EXIT: u64 = 600;
+pub(crate) const IDLE_EXIT: u64 = 600;
 /// The maximum number of agent processes.
-const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+pub(crate) const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// The idle limit of an agent's process, in seconds without a turn.
-const AGENT_IDLE: u64 = 600;
+pub(crate) const AGENT_IDLE: u64 = 600;
 /// The time after which an idle session is evicted from memory, in seconds.
 const SESSION_IDLE: u64 = 600;
 /// The size above which output and messages are written to files, in bytes.
@@ -146,6 +147,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Setting<BTreeMap<String, HookConfig>>,
     /// Other tools' sessions: whether to scan for them, whether to keep copies, and further folders.
     pub(crate) history: Setting<HistoryConfig>,
+    /// The limits of connections and tokens that the file sets.
+    pub(crate) limits: Setting<LimitsConfig>,
     /// The export of spans to an OpenTelemetry collector.
     pub(crate) telemetry: Setting<TelemetryConfig>,
     /// The agents of the file. They may contain secrets: only their names are shown.
@@ -232,6 +235,7 @@ impl Settings {
             stores: layers.stores()?,
             hooks: layers.hooks()?,
             history: layers.history()?,
+            limits: layers.limits()?,
             telemetry: layers.telemetry()?,
             agents: layers.agents()?,
             data_dir,
@@ -327,6 +331,7 @@ const KEYS: &[&str] = &[
     "stores",
     "hooks",
     "history",
+    "limits",
     "telemetry",
     "agents",
     // Read by `PolicyFiles`, again whenever the file changes.
@@ -458,6 +463,13 @@ impl Layers {
         Ok(Setting { value: history::read(&self.file, table)?, source })
     }
 
+    /// The limits of the file. No flag and no variable sets them.
+    fn limits(&self) -> Result<Setting<LimitsConfig>> {
+        let value = limits_table::read(&self.file, self.values.get("limits"))?;
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
+        Ok(Setting { value, source })
+    }
+
     fn telemetry(&self) -> Result<Setting<TelemetryConfig>> {
         let table = self.values.get("telemetry");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
@@ -491,58 +503,4 @@ fn variable(key: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn layers(toml: &str, environment: &[(&str, &str)]) -> Layers {
-        Layers {
-            file: "grove.toml".into(),
-            values: toml.parse().unwrap(),
-            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        }
-    }
-
-    #[test]
-    fn flags_come_before_environment_before_file_before_default() {
-        let file = "replay-actions = 3";
-        let environment = [("GROVE_REPLAY_ACTIONS", "2")];
-        let get = |layers: Layers, flag| {
-            let setting = layers.one("replay-actions", flag, || 4usize).unwrap();
-            (setting.value, setting.source.to_string())
-        };
-        assert_eq!(get(layers(file, &environment), Some(1)), (1, "flag (--replay-actions)".into()));
-        assert_eq!(get(layers(file, &environment), None), (2, "environment (GROVE_REPLAY_ACTIONS)".into()));
-        assert_eq!(get(layers(file, &[]), None), (3, "grove.toml".into()));
-        assert_eq!(get(layers("", &[]), None), (4, "default".into()));
-    }
-
-    #[test]
-    fn a_bad_value_is_named_with_its_source() {
-        let bad = layers("listen = 'nowhere'", &[]);
-        let error = bad.one::<SocketAddr>("listen", None, || unreachable!()).unwrap_err().to_string();
-        assert!(error.starts_with("`nowhere` is not a valid value of listen (from grove.toml)"), "{error}");
-        let bad = layers("browse-roots = 'x'", &[]);
-        assert!(bad.paths("browse-roots", "", &[], Vec::new).is_err());
-    }
-
-    #[test]
-    fn agents_stand_in_the_file_and_their_secrets_are_not_shown() {
-        let file = "max-agents = 2\n[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }";
-        let agents = layers(file, &[("GROVE_AGENTS", "ignored")]).agents().unwrap();
-        assert_eq!(agents.value["claude"].env["ANTHROPIC_API_KEY"], "hunter2");
-        let shown = names(&agents, serde_json::value::Serializer).unwrap();
-        assert_eq!(shown["value"], serde_json::json!(["claude"]));
-        assert!(!shown.to_string().contains("hunter2"));
-        assert_eq!(layers("", &[]).agents().unwrap().source, SettingSource::Default);
-        let none = layers("max-agents = 0", &[]).one("max-agents", None, || MAX_AGENTS).unwrap_err().to_string();
-        assert!(none.contains("`0` is not a valid value of max-agents"), "{none}");
-    }
-
-    #[test]
-    fn lists_of_folders_come_from_every_layer() {
-        let list = layers("read-roots = ['/a', '/b']", &[]).paths("read-roots", "", &[], Vec::new).unwrap();
-        assert_eq!(list.value, [PathBuf::from("/a"), PathBuf::from("/b")]);
-        let env = layers("", &[("GROVE_READ_ROOTS", "/c:/d")]).paths("read-roots", "", &[], Vec::new).unwrap();
-        assert_eq!(env.value, [PathBuf::from("/c"), PathBuf::from("/d")]);
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ use crate::settings::Settings;
 /// The name of the store for `log-dir`.
 const LOG_DIR: &str = "log-dir";
 /// The maximum number of stores in the list; the oldest is dropped.
-const MAX_REMEMBERED: usize = 256;
+pub(crate) const MAX_REMEMBERED: usize = 256;
 
 /// One table `[stores.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

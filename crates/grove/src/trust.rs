@@ -10,7 +10,7 @@ use grove_host::FolderTrust;
 use crate::data_folder::write_private;
 
 /// The maximum number of folders. Beyond it, the oldest is dropped and asked for again.
-const MAX_FOLDERS: usize = 10_000;
+pub(crate) const MAX_FOLDERS: usize = 10_000;
 
 /// The list and its file.
 pub(crate) struct TrustedFolders {

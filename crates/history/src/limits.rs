@@ -19,3 +19,7 @@ pub const MAX_DEPTH: usize = 256;
 /// The number of indexed entries of a session that is a tree. A turn with a parent beyond them is taken to follow the
 /// previous turn.
 pub const MAX_ENTRIES: usize = 1_000_000;
+
+pub use crate::catalog::backup::MAX_BESIDE as COPIED_FILES;
+pub use crate::catalog::lookup::MAX_MATCHES as MATCHES;
+pub use crate::changes::MAX_CHANGES as CHANGED_FILES;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 
 /// The characters of a text in a record.
-const MAX_TEXT_CHARS: usize = 300;
+pub const MAX_TEXT_CHARS: usize = 300;
 
 /// Stores audit records. It never blocks the caller and never fails it.
 pub trait AuditLog: Send + Sync {

@@ -1,5 +1,6 @@
 //! The configuration of a host, and the limits of everything that could grow.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
 
-use crate::usage::Rate;
+use crate::usage::{Rate, UsageLimitTable, UsageLimits};
 
 /// The configuration of a host.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub limits: Limits,
+    /// The limits of single tokens, by name, in place of those of `limits`.
+    pub token_limits: BTreeMap<String, UsageLimits>,
     pub folders: Folders,
     pub durability: Durability,
     pub compaction: Compaction,
@@ -31,6 +34,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
+            token_limits: BTreeMap::new(),
             folders: Folders::default(),
             durability: Durability::default(),
             compaction: Compaction::default(),
@@ -38,6 +42,13 @@ impl Default for Config {
             default_agent: None,
             registry: Registry::RELEASED,
         }
+    }
+}
+
+impl Config {
+    /// The limits of use of every token.
+    pub fn usage_limits(&self) -> UsageLimitTable {
+        UsageLimitTable { common: UsageLimits::from(&self.limits), tokens: self.token_limits.clone() }
     }
 }
 

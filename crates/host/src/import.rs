@@ -29,7 +29,7 @@ use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{read_checkout, scan_workspace};
 
 /// The damage in a log that is reported, in items.
-const MAX_DAMAGE_ITEMS: usize = 20;
+pub const MAX_DAMAGE_ITEMS: usize = 20;
 
 /// The file that makes a folder a session's.
 const LOG: &str = "events.jsonl";
@@ -383,7 +383,7 @@ impl ImportJob {
 }
 
 /// The largest name of a tool or of its session that is kept: every list carries it.
-const MOST_SOURCE_BYTES: usize = 256;
+pub const MOST_SOURCE_BYTES: usize = 256;
 
 fn has_fitting_names(from: &ImportSource) -> bool {
     from.source.len() <= MOST_SOURCE_BYTES && from.source_id.len() <= MOST_SOURCE_BYTES

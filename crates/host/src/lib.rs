@@ -104,4 +104,4 @@ pub use removal::EraseError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;
 pub use trust::FolderTrust;
-pub use usage::{CallCost, ConnectionUsage, LimitReached, Rate, UsageSlot};
+pub use usage::{CallCost, ConnectionUsage, LimitReached, Rate, UsageLimitTable, UsageLimits, UsageSlot};

@@ -1,15 +1,29 @@
 //! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
 
+pub use crate::audit::MAX_TEXT_CHARS as AUDIT_TEXT_CHARS;
 pub use crate::editors::ANSWER_TIMEOUT as EDITOR_TIMEOUT;
 pub use crate::editors::QUESTIONS as EDITOR_QUESTIONS;
 pub use crate::eviction::MAX_TRACKED_SESSIONS as TRACKED_SESSIONS;
 pub use crate::host::creation::MAX_DIRECTORIES as DIRECTORIES;
+pub use crate::import::MAX_DAMAGE_ITEMS as IMPORT_DAMAGE;
+pub use crate::import::MOST_SOURCE_BYTES as IMPORT_SOURCE_BYTES;
+pub use crate::removal::COPY_TIMEOUT;
 pub use crate::removal::MAX_LISTED as DELETED_SESSIONS;
 pub use crate::sequencer::BATCH as SEQUENCER_BATCH;
 pub use crate::sequencer::INBOX as SEQUENCER_INBOX;
 pub use crate::session::INBOX as SESSION_INBOX;
 pub use crate::session::agents::REPORTS as AGENT_REPORTS;
+pub use crate::session::memory::AGENT_COPY_TIMEOUT;
+pub use crate::session::outbox::MAX_WARNINGS as WARNINGS;
+pub use crate::session::pastes::INLINE_BYTES as PASTE_BEGINNING_BYTES;
 pub use crate::session::reports::MAX_COMMANDS as AGENT_COMMANDS;
 pub use crate::session::tree::ENTRIES_BYTES;
+pub use crate::session::tree::summarize::DEFAULT_TRANSCRIPT_BYTES as SUMMARIZED_BYTES;
 pub use crate::session::tree::summarize::HOOK_BYTES;
 pub use crate::session::workspace::request_queue::MAX_QUEUED_REQUESTS as WORKSPACE_REQUESTS;
+pub use crate::tokens::MAX_TOKEN_NAME as TOKEN_NAME_BYTES;
+pub use crate::tokens::MAX_TOKENS as TOKENS;
+pub use crate::tokens::registry::BROWSER_LIFETIME as PAGE_TOKEN_TIME;
+pub use crate::tokens::registry::CODE_LIFETIME as CODE_TIME;
+pub use crate::tokens::registry::MAX_BROWSER_TOKENS as PAGE_TOKENS;
+pub use crate::tokens::registry::MAX_CODES as CODES;

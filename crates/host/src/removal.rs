@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::sequencer::HostStopped;
 
 /// The time for which a deletion waits for copies out of the session's folder.
-const COPY_TIMEOUT: Duration = Duration::from_secs(10);
+pub const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The disposed sessions that are listed.
 pub const MAX_LISTED: usize = 10_000;
 

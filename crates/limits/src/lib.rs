@@ -8,6 +8,8 @@
 //! assert!(groups.iter().flat_map(|group| &group.limits).any(|limit| limit.name == "token-subscriptions"));
 //! ```
 
+#[cfg(test)]
+mod completeness;
 mod page;
 mod table;
 

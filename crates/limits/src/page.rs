@@ -18,7 +18,27 @@ writes wait. Rates have a burst: so many at once after a pause, then so many eac
 rates never uses the pool of its token, so a connection that misbehaves costs only itself.
 
 Connections inside the host's own process (the session hub) have no limits of use. The owner's socket has those of a token.
+
+The last column names the setting in `grove.toml`. `limits.NAME` is a key of the table `[limits]`, and of `[limits.tokens.TOKEN]` for the
+connections of one named token (`host` is the host's own). `connections` and `token-connections` are in `[limits]` alone:
+
+```toml
+[limits]
+subscriptions = 2000
+requests = { per-second = 1000, burst = 10000 }
+
+[limits.tokens.phone]
+requests = { per-second = 20, burst = 200 }
+token-bytes = { per-second = 1048576, burst = 8388608 }
+```
+
+Numbers are from 1 to 1,000,000; rates and bursts are from 1, those of bytes from 16,384. Settings are read when the host starts. Those of
+`[limits]` are read again on SIGHUP, except for `connections` and `token-connections`: the limits of tokens change at once, those of connections for
+the next connection.
 ";
+
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
 
 /// The text of `docs/limits.md`.
 pub fn page(groups: &[LimitGroup]) -> String {
@@ -60,6 +80,7 @@ fn bytes_text(number: u64) -> String {
 fn time_text(time: Duration) -> String {
     match (time.as_millis(), time.as_secs()) {
         (millis, _) if millis % 1_000 != 0 => format!("{millis} ms"),
+        (_, seconds) if seconds >= DAY && seconds.is_multiple_of(DAY) => format!("{} d", seconds / DAY),
         (_, seconds) if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
         (_, seconds) => format!("{seconds} s"),
     }
@@ -88,5 +109,6 @@ mod tests {
         assert_eq!([bytes_text(1_500), bytes_text(64 << 10), bytes_text(2 << 30)], ["1,500 B", "64 KiB", "2 GiB"]);
         let times = [Duration::from_millis(1_500), Duration::from_secs(90), Duration::from_secs(600)];
         assert_eq!(times.map(time_text), ["1500 ms", "90 s", "10 min"]);
+        assert_eq!(time_text(Duration::from_secs(90 * DAY)), "90 d");
     }
 }

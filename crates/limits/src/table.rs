@@ -1,19 +1,30 @@
 //! The rows, one module for each side of the host.
 
+mod agents;
 mod clients;
 mod files;
 mod host;
+mod hub;
 mod messages;
+mod program;
+mod rules;
 
 use crate::LimitGroup;
 
 /// Every limit, by subject.
 pub fn table() -> Vec<LimitGroup> {
     let limits = grove_host::Limits::default();
-    [clients::groups(&limits), messages::groups(&limits), host::groups(&limits), files::groups(&limits)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let parts = [
+        clients::groups(&limits),
+        messages::groups(&limits),
+        host::groups(&limits),
+        hub::groups(),
+        agents::groups(&limits),
+        rules::groups(),
+        files::groups(&limits),
+        program::groups(),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

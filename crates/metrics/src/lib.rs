@@ -13,7 +13,7 @@ mod slow;
 mod table;
 mod value;
 
-pub use encode::CONTENT_TYPE;
+pub use encode::{CONTENT_TYPE, MetricFamily, Sample};
 pub use labels::*;
 pub use process::ProcessUsage;
 pub use reference::reference;

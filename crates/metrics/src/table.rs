@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::encode;
+use crate::encode::MetricFamily;
 use crate::labels::*;
 use crate::process::ProcessUsage;
 use crate::slow::SlowThreshold;
@@ -36,11 +36,9 @@ macro_rules! metrics {
         }),+];
 
         impl Metrics {
-            /// All metrics in Prometheus' text format.
-            pub fn encode(&self) -> String {
-                let mut out = String::new();
-                $(encode::write($name, $help, &self.$field, &mut out);)+
-                out
+            /// All metrics with their numbers.
+            pub fn families(&self) -> Vec<MetricFamily> {
+                vec![$(MetricFamily::of($name, $help, &self.$field)),+]
             }
         }
     };
@@ -110,6 +108,13 @@ pub struct Sessions {
 }
 
 impl Metrics {
+    /// All metrics in Prometheus' text format.
+    pub fn encode(&self) -> String {
+        let mut out = String::new();
+        self.families().iter().for_each(|family| family.write(&mut out));
+        out
+    }
+
     /// Sets the gauges that are read when somebody asks for them.
     pub fn refresh(&self, sessions: Sessions, uptime: Duration) {
         self.sessions.set(sessions.all as u64);

@@ -16,7 +16,7 @@ pub(crate) trait Metric: Default {
         None
     }
     /// Writes all samples. `label` is a label and its value.
-    fn write(&self, out: &mut SampleWriter<'_>, label: Option<(&'static str, &'static str)>);
+    fn write(&self, out: &mut SampleWriter, label: Option<(&'static str, &'static str)>);
 }
 
 /// A number that only grows.
@@ -44,7 +44,7 @@ impl Counter {
 impl Metric for Counter {
     const KIND: &'static str = "counter";
 
-    fn write(&self, out: &mut SampleWriter<'_>, label: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, label: Option<(&'static str, &'static str)>) {
         out.sample("", label, None, self.get());
     }
 }
@@ -83,7 +83,7 @@ impl Gauge {
 impl Metric for Gauge {
     const KIND: &'static str = "gauge";
 
-    fn write(&self, out: &mut SampleWriter<'_>, label: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, label: Option<(&'static str, &'static str)>) {
         out.sample("", label, None, self.get());
     }
 }
@@ -99,7 +99,7 @@ impl Metric for Info {
         Some(("version", vec![env!("CARGO_PKG_VERSION")]))
     }
 
-    fn write(&self, out: &mut SampleWriter<'_>, _: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, _: Option<(&'static str, &'static str)>) {
         out.sample("", Some(("version", env!("CARGO_PKG_VERSION"))), None, 1);
     }
 }
@@ -134,7 +134,7 @@ impl<const N: usize> Buckets<N> {
         &self,
         bounds: &[u64; N],
         shown: impl Fn(u64) -> String,
-        out: &mut SampleWriter<'_>,
+        out: &mut SampleWriter,
         label: Option<(&'static str, &'static str)>,
     ) {
         let mut total = 0;
@@ -188,7 +188,7 @@ impl Seconds {
 impl Metric for Seconds {
     const KIND: &'static str = "histogram";
 
-    fn write(&self, out: &mut SampleWriter<'_>, label: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, label: Option<(&'static str, &'static str)>) {
         self.0.write(&SECONDS_BOUNDS, |micros| (micros as f64 / 1e6).to_string(), out, label);
     }
 }
@@ -215,7 +215,7 @@ impl Sizes {
 impl Metric for Sizes {
     const KIND: &'static str = "histogram";
 
-    fn write(&self, out: &mut SampleWriter<'_>, label: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, label: Option<(&'static str, &'static str)>) {
         self.0.write(&SIZE_BOUNDS, |count| count.to_string(), out, label);
     }
 }
@@ -248,7 +248,7 @@ impl<L: Label, M: Metric> Metric for Labelled<L, M> {
         Some((L::NAME, L::ALL.iter().map(|value| value.value()).collect()))
     }
 
-    fn write(&self, out: &mut SampleWriter<'_>, _: Option<(&'static str, &'static str)>) {
+    fn write(&self, out: &mut SampleWriter, _: Option<(&'static str, &'static str)>) {
         for value in L::ALL {
             self.of(*value).write(out, Some((L::NAME, value.value())));
         }

@@ -16,11 +16,11 @@ use crate::request::Kind;
 use crate::rule::*;
 
 /// The maximum size of a file with rules, in bytes.
-pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
+pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// The maximum number of patterns of a file.
-const MAX_FILE_PATTERNS: usize = 4_000;
+pub const MAX_FILE_PATTERNS: usize = 4_000;
 /// The maximum length of a reason, in bytes.
-const MAX_REASON_BYTES: usize = 500;
+pub const MAX_REASON_BYTES: usize = 500;
 
 /// A file with rules that cannot be used, and the place of the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,10 +10,10 @@ use crate::rule::{Policy, Rule, Selector, SourcedRule, Verdict};
 use crate::shell::{self, Command, ShellScript, ShellWord, UnknownReason, WordPiece};
 
 /// The maximum number of folders in which the paths of a command are looked for.
-const MAX_FOLDERS: usize = 16;
+pub const MAX_FOLDERS: usize = 16;
 
 /// The maximum number of distinct paths, or hosts, of a command.
-const MAX_PATHS: usize = 4_096;
+pub const MAX_PATHS: usize = 4_096;
 
 /// The answer of a policy to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

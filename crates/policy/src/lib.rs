@@ -43,6 +43,7 @@
 mod grammar;
 pub mod import;
 mod judge;
+pub mod limits;
 mod pattern;
 pub mod replay;
 mod request;

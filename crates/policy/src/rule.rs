@@ -9,9 +9,9 @@ use crate::pattern::*;
 use crate::request::Kind;
 
 /// The maximum number of rules in one file.
-pub(crate) const MAX_RULES: usize = 1_000;
+pub const MAX_RULES: usize = 1_000;
 /// The maximum number of patterns in one rule.
-pub(crate) const MAX_PATTERNS: usize = 1_000;
+pub const MAX_PATTERNS: usize = 1_000;
 
 /// A verdict, in the order of precedence from last to first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

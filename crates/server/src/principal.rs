@@ -113,7 +113,7 @@ impl Principal {
     /// The use that a new connection of the principal makes of a host.
     pub(crate) fn usage(&self, host: &Host) -> ConnectionUsage {
         match self.is_in_process() {
-            true => ConnectionUsage::unbounded(),
+            true => host.in_process_usage(),
             false => host.connection_usage(&self.name),
         }
     }

@@ -18,7 +18,7 @@ use crate::error::SessionHubError;
 /// The number of disconnected clients whose views are kept; beyond it, the oldest view is dropped.
 pub const MAX_DETACHED_VIEWERS: usize = 64;
 /// How long the first list waits for the sessions of this host.
-const FIRST_LIST: Duration = Duration::from_secs(2);
+pub const FIRST_LIST: Duration = Duration::from_secs(2);
 
 /// The state of a running hub.
 pub(super) struct ActiveHub {

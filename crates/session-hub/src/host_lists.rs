@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::host_directory::{HostDirectory, HostDirectoryError, RemoteHost};
 
 /// How long a host may take. A user waits for the list.
-const TIMEOUT: Duration = Duration::from_millis(1_800);
+pub const TIMEOUT: Duration = Duration::from_millis(1_800);
 /// The number of hosts that are asked at a time.
 pub const ASKED_AT_ONCE: usize = 64;
 

@@ -104,7 +104,7 @@ pub use self::host_lists::{HostList, ListState, list_hosts};
 use self::visit::HubConnection;
 
 /// How long the hub goes on without connections: a page that is reloaded finds its state.
-const LINGER: Duration = Duration::from_secs(5);
+pub const LINGER: Duration = Duration::from_secs(5);
 
 /// The sources of sessions.
 pub struct SessionSources {

@@ -99,6 +99,7 @@
 
 pub mod grouping;
 mod ids;
+pub mod limits;
 pub mod management;
 pub mod metadata;
 mod observable;

@@ -36,7 +36,7 @@ mod run;
 mod spool;
 mod start;
 mod stream;
-mod wire;
+pub mod wire;
 
 pub use error::ShimError;
 pub use log::{stderr_files, stderr_tail};

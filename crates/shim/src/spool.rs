@@ -248,7 +248,7 @@ mod tests {
         let mut frames = FrameBuffer::new(usize::MAX);
         frames.buffer = bytes;
         let mut found = Vec::new();
-        while let Some((kind, body)) = frames.next().unwrap() {
+        while let Some((kind, body)) = frames.next_frame().unwrap() {
             match FromShim::decode(kind, body).unwrap() {
                 Some(FromShim::Line { number, line }) => found.push((number, line.len())),
                 other => panic!("{other:?}"),

@@ -328,7 +328,7 @@ impl ShimConnection {
     async fn hear(&self, frames: &mut FrameBuffer) -> Result<FromShim, ShimError> {
         let mut can_send = true;
         loop {
-            while let Some((kind, body)) = frames.next()? {
+            while let Some((kind, body)) = frames.next_frame()? {
                 if let Some(words) = FromShim::decode(kind, body)? {
                     return Ok(words);
                 }

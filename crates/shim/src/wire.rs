@@ -48,32 +48,32 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// The shim's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Greeting {
-    pub(crate) protocol: String,
-    pub(crate) version: u32,
+pub struct Greeting {
+    pub protocol: String,
+    pub version: u32,
 }
 
 /// The host's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) version: u32,
-    pub(crate) from: u64,
+pub struct Hello {
+    pub version: u32,
+    pub from: u64,
 }
 
 /// The state of the shim when a host connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Welcome {
+pub struct Welcome {
     /// The agent's process id, if it could be started.
     #[serde(default)]
-    pub(crate) agent: Option<u32>,
+    pub agent: Option<u32>,
     /// The newest write that was taken; 0 if none was.
-    pub(crate) taken: u64,
+    pub taken: u64,
     /// The oldest line that is still stored, or the next one.
-    pub(crate) oldest: u64,
+    pub oldest: u64,
     /// The number of the next line.
-    pub(crate) next: u64,
-    pub(crate) line_bytes: usize,
+    pub next: u64,
+    pub line_bytes: usize,
 }
 
 /// The end of an agent, and its reason.
@@ -108,17 +108,17 @@ pub enum EndReason {
 
 /// The reason why a shim closes a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ConnectionClosed {
-    pub(crate) code: CloseCode,
-    pub(crate) message: String,
+pub struct ConnectionClosed {
+    pub code: CloseCode,
+    pub message: String,
     /// The bytes that wait for the agent's stdin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) waiting: Option<usize>,
+    pub waiting: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum CloseCode {
+pub enum CloseCode {
     TakenOver,
     StdinFull,
     Version,
@@ -128,7 +128,7 @@ pub(crate) enum CloseCode {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FromShim {
+pub enum FromShim {
     Greeting(Greeting),
     Welcome(Welcome),
     Line { number: u64, line: Bytes },
@@ -138,7 +138,7 @@ pub(crate) enum FromShim {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FromHost {
+pub enum FromHost {
     Hello(Hello),
     Write { number: u64, line: Bytes },
     Acknowledge(u64),
@@ -152,7 +152,7 @@ struct EndBody {
 }
 
 impl FromShim {
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub fn encode(&self, out: &mut BytesMut) {
         match self {
             FromShim::Greeting(greeting) => put_json(out, b'G', None, greeting),
             FromShim::Welcome(welcome) => put_json(out, b'W', None, welcome),
@@ -164,7 +164,7 @@ impl FromShim {
     }
 
     /// `None` for an unknown kind.
-    pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
+    pub fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
         Ok(Some(match kind {
             b'G' => FromShim::Greeting(json(&body)?),
             b'W' => FromShim::Welcome(json(&body)?),
@@ -178,7 +178,7 @@ impl FromShim {
 }
 
 impl FromHost {
-    pub(crate) fn encode(&self, out: &mut BytesMut) {
+    pub fn encode(&self, out: &mut BytesMut) {
         match self {
             FromHost::Hello(hello) => put_json(out, b'H', None, hello),
             FromHost::Write { number, line } => put_write(out, *number, line),
@@ -191,7 +191,7 @@ impl FromHost {
     }
 
     /// `None` for an unknown kind.
-    pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
+    pub fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
         Ok(Some(match kind {
             b'H' => FromHost::Hello(json(&body)?),
             b'w' => FromHost::Write { number: number(&mut body)?, line: body },
@@ -243,13 +243,13 @@ fn number(body: &mut Bytes) -> Result<u64, ShimError> {
 
 /// Frames as they arrive, in arbitrary pieces.
 #[derive(Debug)]
-pub(crate) struct FrameBuffer {
+pub struct FrameBuffer {
     pub(crate) buffer: BytesMut,
     limit: usize,
 }
 
 impl FrameBuffer {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), limit }
     }
 
@@ -278,12 +278,17 @@ impl FrameBuffer {
             Err(error) if length == 0 || error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        self.buffer.extend_from_slice(&piece[..length]);
+        self.push(&piece[..length]);
         Ok(length)
     }
 
+    /// Appends a piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.buffer.extend_from_slice(piece);
+    }
+
     /// The next complete frame: its kind and its body.
-    pub(crate) fn next(&mut self) -> Result<Option<(u8, Bytes)>, ShimError> {
+    pub fn next_frame(&mut self) -> Result<Option<(u8, Bytes)>, ShimError> {
         let Some(length) = length(&self.buffer) else { return Ok(None) };
         if length == 0 || length > self.limit {
             return Err(ShimError::Nonsense(format!("a frame of {length} bytes, longer than {}", self.limit)));
@@ -313,7 +318,7 @@ mod tests {
 
     fn all(frames: &mut FrameBuffer) -> Vec<FromShim> {
         let mut decoded = Vec::new();
-        while let Some((kind, body)) = frames.next().unwrap() {
+        while let Some((kind, body)) = frames.next_frame().unwrap() {
             decoded.extend(FromShim::decode(kind, body).unwrap());
         }
         decoded
@@ -360,7 +365,7 @@ mod tests {
         for frame in messages {
             let mut frames = FrameBuffer::new(SMALL_BYTES);
             frame.encode(&mut frames.buffer);
-            let (kind, body) = frames.next().unwrap().unwrap();
+            let (kind, body) = frames.next_frame().unwrap().unwrap();
             assert_eq!(FromHost::decode(kind, body).unwrap(), Some(frame));
         }
     }
@@ -378,10 +383,10 @@ mod tests {
     fn nonsense_is_refused() {
         let mut frames = FrameBuffer::new(100);
         frames.buffer.extend_from_slice(&[0xff; 4]);
-        assert!(frames.next().is_err(), "too long");
+        assert!(frames.next_frame().is_err(), "too long");
         let mut frames = FrameBuffer::new(100);
         frames.buffer.extend_from_slice(&[0; 4]);
-        assert!(frames.next().is_err(), "no kind");
+        assert!(frames.next_frame().is_err(), "no kind");
         assert!(FromShim::decode(b'L', Bytes::from_static(b"short")).is_err());
         assert!(FromHost::decode(b'H', Bytes::from_static(b"{")).is_err());
     }

@@ -3,3 +3,4 @@
 pub use crate::journal::files::LINE_BYTES as JOURNAL_LINE_BYTES;
 pub use crate::journal::files::SEGMENT_BYTES;
 pub use crate::store::register::MAX_REGISTERED as CLIENT_STORED_SESSIONS;
+pub use crate::store::stores::MAX_NAME as STORE_NAME_BYTES;

@@ -15,7 +15,7 @@ use crate::scan::lossy;
 use crate::source::LogSource;
 
 /// The maximum length of a tool's result in a transcript. Longer ones keep their beginning and end.
-const MAX_RESULT: usize = 2_000;
+pub const MAX_RESULT: usize = 2_000;
 /// The number of messages of the first read for a transcript. Few transcripts have room for more.
 const FIRST_READ: usize = 200;
 /// The separator of a transcript's messages.

@@ -63,6 +63,7 @@ mod ids;
 mod index;
 mod indexer;
 mod kind;
+pub mod limits;
 mod links;
 mod log;
 pub mod migrate;

@@ -40,6 +40,7 @@ pub mod copilot;
 pub mod file_uri;
 pub mod invalid_seq;
 pub mod jsonrpc;
+pub mod limits;
 pub mod refusal;
 pub mod registry;
 pub mod scopes;

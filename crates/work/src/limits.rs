@@ -1,4 +1,8 @@
 //! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
 
+pub use crate::policy::MOST_COMPARED as COMPARED_FILES;
 pub use crate::policy::MOST_LINKS as LINKS;
+pub use crate::repository::LONGEST_NAME as BRANCH_NAME_BYTES;
 pub use crate::repository::READ as GIT_FILE_BYTES;
+pub use crate::repository::config::LONGEST as GIT_VALUE_BYTES;
+pub use crate::repository::config::MOST as GIT_VARIABLES;

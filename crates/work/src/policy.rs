@@ -49,7 +49,7 @@ struct PolicyInner {
 /// The most broken links that are followed, one after another; the same limit as the system's.
 pub const MOST_LINKS: usize = 40;
 /// The most private files that a file with several names is compared with.
-const MOST_COMPARED: usize = 20_000;
+pub const MOST_COMPARED: usize = 20_000;
 
 impl Policy {
     pub fn new(roots: Roots, mut working_directories: Vec<PathBuf>) -> Self {

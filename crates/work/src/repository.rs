@@ -1,7 +1,7 @@
 //! The git repository of a folder, read from its files. Nothing is run: hooks and the configuration of the repository
 //! have no effect.
 
-mod config;
+pub(crate) mod config;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ pub const READ: u64 = 1 << 20;
 /// The number of parent folders that are searched for a repository.
 const LEVELS: usize = 64;
 /// The longest branch name, in bytes. A longer one counts as unknown.
-const LONGEST_NAME: usize = 1_024;
+pub const LONGEST_NAME: usize = 1_024;
 
 /// A repository, as seen from one of its folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::summary::AcpSummarizer;
 use crate::agent::*;
 
 /// The limit of an agent's own sessions that are listed. More are left out.
-const LISTED: usize = 1_000;
+pub const LISTED: usize = 1_000;
 
 /// Any program that speaks ACP.
 #[derive(Debug)]

@@ -24,7 +24,7 @@
 //! sent. The next host attaches to the shim, skips what is stored, and goes on. Commands on the agent's terminals end
 //! with the host; the agent is told that they are gone.
 
-mod agent;
+pub(crate) mod agent;
 #[cfg(test)]
 mod arbitrary_updates;
 mod capture;

@@ -5,7 +5,7 @@
 //! by a short canned conversation that shows streaming, a tool call and a permission. Its summaries are made without a
 //! model as well (see `summary.rs`).
 
-mod script;
+pub(crate) mod script;
 mod summary;
 
 use std::collections::HashMap;

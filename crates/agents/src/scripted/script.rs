@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::agent::{AgentError, PartContent};
 
 /// The longest output a step may produce, `repeat` included.
-const MAX_OUTPUT: usize = 64 << 20;
+pub const MAX_OUTPUT: usize = 64 << 20;
 
 pub(super) struct Script {
     pub(super) steps: Vec<ScriptStep>,

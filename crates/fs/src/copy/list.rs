@@ -7,7 +7,7 @@ use crate::{FileKind, FsError};
 /// The most files of a session that is copied.
 pub const MOST_FILES: usize = 100_000;
 /// The deepest nesting of folders: a storage client may have a link that leads back.
-const DEEPEST: usize = 32;
+pub const DEEPEST: usize = 32;
 
 pub(super) const LOG: &str = "events.jsonl";
 const CHATS: &str = "chats";

@@ -25,7 +25,7 @@ mod file_cache;
 mod reconnecting_calls;
 mod remote;
 mod store;
-mod unconfirmed;
+pub(crate) mod unconfirmed;
 pub mod wire;
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 /// The most guarded files. Beyond it, an append without an answer simply fails.
-const MOST_FILES: usize = 256;
+pub const MOST_FILES: usize = 256;
 /// The most states of a file that are distinguished: the newest ones count.
 const MOST_STATES: usize = 8;
 

@@ -34,7 +34,7 @@ pub(crate) const INDEX: &str = "checkpoints/index.md";
 pub(crate) const DATABASE: &str = "session.db";
 
 /// The largest manifest that is read. A normal one has a few lines.
-const LARGEST_MANIFEST: usize = 1024 * 1024;
+pub const LARGEST_MANIFEST: usize = 1024 * 1024;
 /// The largest plan, summary or index that is read as a whole. These are texts for people.
 pub const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 

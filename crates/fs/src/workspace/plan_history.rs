@@ -16,7 +16,7 @@ use super::{LARGEST_TEXT, PLAN, PLAN_HISTORY, Workspace, WorkspaceError};
 use crate::{FileKind, FsError};
 
 /// The largest plan whose text is recorded. A fork from the time of a larger one gets the present plan.
-const LONGEST_PLAN: usize = 256 * 1024;
+pub const LONGEST_PLAN: usize = 256 * 1024;
 /// The largest history. Past it the oldest versions are dropped, until half of it is left.
 pub const LARGEST_HISTORY: usize = 4 * 1024 * 1024;
 

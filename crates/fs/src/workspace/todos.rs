@@ -28,7 +28,7 @@ const PLAN: &str = "plan-";
 /// The most entries of a plan that are kept.
 pub const MAX_PLAN: usize = 1_000;
 /// The characters of an entry's title that are kept.
-const MAX_TITLE: usize = 4_096;
+pub const MAX_TITLE: usize = 4_096;
 
 /// The todo list of a session.
 #[derive(Clone, Copy, Debug)]

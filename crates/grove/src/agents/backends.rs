@@ -20,7 +20,7 @@ use crate::data_folder;
 use crate::settings::{Settings, environment};
 
 /// How long an agent may take for requests that need no model. Some are interpreters that load for seconds.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The agents, and the resources that they share.
 pub(crate) struct Backends {

@@ -52,7 +52,7 @@ impl fmt::Debug for AgentConfig {
 const KEYS: &[&str] = &["command", "env", "pass-env", "name", "description", "auth", "enabled"];
 
 /// The maximum length of an agent's name. It is part of every session's address.
-const NAME_BYTES: usize = 32;
+pub(crate) const NAME_BYTES: usize = 32;
 
 /// Names that have another meaning in place of an agent's name.
 const TAKEN: &[&str] = &["scripted", "agenthost", "file", "http", "https"];

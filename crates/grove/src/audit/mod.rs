@@ -3,8 +3,8 @@
 //! A thread of its own writes the records. The host never waits for it: a record that finds the queue full, or the disk,
 //! is dropped and counted, and the next record that can be written is preceded by a line that says how many are missing.
 
-mod reader;
-mod writer;
+pub(crate) mod reader;
+pub(crate) mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ pub(crate) use reader::{AuditFilter, AuditReader};
 pub(crate) use writer::AuditFiles;
 
 /// The number of files, with the newest.
-const FILES: usize = 8;
+pub(crate) const FILES: usize = 8;
 /// The size at which a new file begins.
-const FILE_BYTES: u64 = 8 << 20;
+pub(crate) const FILE_BYTES: u64 = 8 << 20;
 
 /// The folder of the audit log.
 pub(crate) fn folder(data_dir: &Path) -> PathBuf {

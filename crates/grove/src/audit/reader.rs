@@ -10,7 +10,7 @@ use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use super::{FILES, file};
 
 /// The longest line. The host writes shorter ones.
-const MAX_LINE: u64 = 64 << 10;
+pub(crate) const MAX_LINE: u64 = 64 << 10;
 
 /// The records that a reader wants.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,13 @@ impl AuditReader {
             let mut line = Vec::new();
             match lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => self.lines = None,
+                // The rest of a line that is too long must not be taken for a line.
+                Ok(_) if line.len() as u64 == MAX_LINE && !line.ends_with(b"\n") => {
+                    if lines.skip_until(b'\n').is_err() {
+                        self.lines = None;
+                    }
+                    return Some(Vec::new());
+                }
                 Ok(_) => return Some(line),
             }
         }

@@ -94,6 +94,9 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
+    if let Some(endpoint) = &settings.telemetry.value.otlp_endpoint {
+        tokio::spawn(telemetry::export_metrics(host.clone(), endpoint.clone()));
+    }
     let serving = server(&host, frame_log.as_ref());
     set_session_sources(&host, frame_log.as_ref(), &folder, settings);
     let token = tokens.host_token();
@@ -125,7 +128,10 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         }
     };
     let reread = async || match Settings::load(common, args) {
-        Ok(settings) => backends.reread(&settings, &host).await,
+        Ok(settings) => {
+            host.set_usage_limits(config(&settings).usage_limits());
+            backends.reread(&settings, &host).await
+        }
         Err(error) => {
             tracing::warn!("cannot read the configuration again: {error:#}");
             Ok(())
@@ -418,14 +424,16 @@ pub(crate) fn config(settings: &Settings) -> Config {
     // The file may be anywhere, beside other files: it is private, its folder only if it is Grove's own.
     let mut private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
     private.extend(stores::folders(settings).into_iter().map(|store| store.folder));
+    let limits = settings.limits.value.apply(Limits::default());
     Config {
+        token_limits: settings.limits.value.of_tokens(&limits),
         limits: Limits {
             replay_actions: settings.replay_actions.value,
             replay_bytes: settings.replay_bytes.value,
             turn_silence: Duration::from_secs(settings.turn_silence.value),
             spill_bytes: settings.spill_bytes.value.get(),
             session_idle: Duration::from_secs(settings.session_idle.value),
-            ..Limits::default()
+            ..limits
         },
         folders: Folders {
             default_directory: Some(settings.default_directory.value.clone()),

@@ -71,7 +71,7 @@ pub(crate) async fn gather(settings: &Settings, titles: TitlePolicy) -> DebugBun
         ("config.json", filter.json(&config)),
         ("status.json", filter.json(&status)),
         ("metrics.txt", metrics),
-        ("limits.txt", format!("{:#?}\n", serve::config(settings).limits)),
+        ("limits.txt", limits(settings)),
         ("sessions.json", filter.json(&sessions(settings, titles))),
         ("damage.jsonl", filter.text(&damage)),
         ("host.log", filter.text(&log)),
@@ -160,4 +160,10 @@ fn end_of(path: &Path) -> io::Result<String> {
         Some((_, rest)) if from > 0 => rest.to_owned(),
         _ => text,
     })
+}
+
+/// The bounds of the host, and those of single tokens.
+fn limits(settings: &Settings) -> String {
+    let config = serve::config(settings);
+    format!("{:#?}\n{:#?}\n", config.limits, config.token_limits)
 }

@@ -3,9 +3,9 @@
 //! It has their stores, the catalog in the data folder, and the host's source of them.
 
 mod config_table;
-mod stores;
+pub(crate) mod stores;
 mod summary;
-mod transcript;
+pub(crate) mod transcript;
 mod watcher;
 
 pub(crate) use config_table::{HistoryConfig, read};

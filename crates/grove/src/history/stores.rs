@@ -27,7 +27,7 @@ pub(crate) const DATABASE: &str = "history.db";
 const KEPT: &str = "history";
 
 /// The number of sessions read at once for clients; more requests wait. Some formats are held in memory completely.
-const MAX_READINGS: usize = 4;
+pub(crate) const MAX_READINGS: usize = 4;
 
 /// The folders that are scanned for sessions of other tools.
 pub(crate) fn roots(settings: &Settings) -> Vec<StoreRoot> {

@@ -18,7 +18,7 @@ use grove_wire::ahp::project::{SpawningCall, SpawningCalls};
 use super::summary;
 
 /// The maximum number of subagent chats. The results of further ones are in their tool calls.
-const MAX_SUBAGENTS: usize = 1_000;
+pub(crate) const MAX_SUBAGENTS: usize = 1_000;
 
 /// The number of bytes that may be parsed at once. A larger window is read turn by turn from the file's beginning.
 const MAX_AT_ONCE: u64 = 32 << 20;

@@ -25,7 +25,7 @@ const KEYS: &[&str] = &["events", "command", "timeout"];
 /// The default timeout of a hook.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum timeout, since people wait for hooks.
-const LONGEST: u64 = 3_600;
+pub(crate) const LONGEST: u64 = 3_600;
 
 /// Reads the key `hooks` of a file. Errors name the file, the hook and the key.
 pub(crate) fn read(file: &Path, hooks: Option<&Value>) -> Result<BTreeMap<String, HookConfig>> {

@@ -4,7 +4,7 @@
 //! is ended soon after. Its answer is a JSON object on stdout, or nothing. Its environment has an address and a token,
 //! with which it can change the session's tree like hooks inside the host.
 
-mod config_table;
+pub(crate) mod config_table;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::settings::Settings;
 pub(crate) use config_table::{HookConfig, read};
 
 /// The maximum size of a hook's answer.
-const ANSWER: usize = 4 << 20;
+pub(crate) const ANSWER: usize = 4 << 20;
 /// The number of stderr bytes that are kept, and the number that are reported.
-const COMPLAINT: usize = 64 << 10;
+pub(crate) const COMPLAINT: usize = 64 << 10;
 const TOLD: usize = 300;
 /// How long a cancelled hook may take to end.
 const GRACE: Duration = Duration::from_secs(1);

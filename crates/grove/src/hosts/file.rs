@@ -26,7 +26,7 @@ pub(super) struct FileStamp {
 
 /// The maximum size of the file, and the maximum number of hosts.
 const MAX_BYTES: u64 = 1 << 20;
-const MAX_HOSTS: usize = 256;
+pub(crate) const MAX_HOSTS: usize = 256;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

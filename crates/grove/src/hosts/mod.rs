@@ -6,10 +6,10 @@
 //! asks all of them through it. [`host_address`] names the host that a session was moved to.
 
 mod directory;
-mod file;
+pub(crate) mod file;
 mod host_address;
 mod probe;
-mod session_cache;
+pub(crate) mod session_cache;
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ const SSH: &str = "GROVE_SSH";
 /// The name of the data folder's host. It is reserved.
 pub(crate) const LOCAL: &str = "local";
 /// The maximum length of a name.
-const NAME: usize = 40;
+pub(crate) const NAME: usize = 40;
 
 /// A host with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

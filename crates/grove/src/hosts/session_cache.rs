@@ -22,7 +22,7 @@ use super::{KnownHost, file};
 use crate::data_folder;
 
 /// The maximum size of a file. Of a longer list only the newest part is written; a larger file is not read.
-const MAX_BYTES: usize = 4 << 20;
+pub(crate) const MAX_BYTES: usize = 4 << 20;
 
 /// The file for one host. Clones share one state.
 #[derive(Clone)]

@@ -230,6 +230,33 @@ async fn a_running_host_hears_of_agents_that_come_and_go() {
     client.until(|client| !knows(client)).await;
 }
 
+#[tokio::test]
+async fn a_running_host_reads_its_limits_again() {
+    let place = TestHome::new();
+    let file = place.write("home/.config/grove/grove.toml", "[limits]\nsubscriptions = 1\n");
+    let host = place.serve(&[]);
+    let connect = async |id: &str| {
+        let mut client = ahp::Client::connect(&host.ws, &host.token, id).await;
+        client.initialize(&["ahp-root://"]).await;
+        client
+    };
+    let mut client = connect("a").await;
+    client.create_session("ahp-session:/s").await.unwrap();
+    let refused = client.subscribe("ahp-session:/s").await.unwrap_err();
+    assert_eq!(refused.data.unwrap()["limit"], "subscriptions");
+    fs::write(&file, "[limits]\nsubscriptions = 0\n").unwrap();
+    let checked = run(&host.place, &["config", "show"]);
+    assert!(checked.stderr.contains("subscriptions must be a whole number from 1"), "{}", checked.stderr);
+    fs::write(&file, "[limits.tokens.host]\nsubscriptions = 2\n").unwrap();
+    host.signal(rustix::process::Signal::HUP);
+    // The host reads the file when it has the signal.
+    for number in 0.. {
+        if connect(&format!("b{number}")).await.subscribe("ahp-session:/s").await.is_ok() {
+            break;
+        }
+    }
+}
+
 /// A place whose `grove.toml` has an ACP agent `mine`. Dropping it cleans up, even after a failed test.
 struct Mine(Background);
 

@@ -204,6 +204,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "stores": default(json!([])),
         "hooks": default(json!([])),
         "history": default(json!({"enabled": true, "keep": false, "roots": []})),
+        "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
         "agents": default(json!([])),
     });
@@ -262,6 +263,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "stores": from_file(json!(["work"])),
         "hooks": from_file(json!(["guard"])),
         "history": from_file(json!({"enabled": true, "keep": true, "roots": []})),
+        "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
         "agents": from_file(json!(["mine"])),
     });

@@ -211,8 +211,8 @@ fn gc_removes_what_a_killed_host_left_and_beside_a_host_only_what_that_cannot_us
     drop(host);
 }
 
-/// Accepts one request after another, and gives the body of each.
-fn collector() -> (String, std::sync::mpsc::Receiver<Value>) {
+/// Accepts one request after another, and gives the path and the body of each.
+fn collector() -> (String, std::sync::mpsc::Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (sender, requests) = std::sync::mpsc::channel();
@@ -220,7 +220,8 @@ fn collector() -> (String, std::sync::mpsc::Receiver<Value>) {
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
             let (mut line, mut length) = (String::new(), 0);
-            assert!(stream.read_line(&mut line).unwrap() > 0 && line.starts_with("POST /v1/traces "), "{line}");
+            assert!(stream.read_line(&mut line).unwrap() > 0 && line.starts_with("POST "), "{line}");
+            let path = line.split(' ').nth(1).unwrap().to_owned();
             while line != "\r\n" {
                 line.clear();
                 stream.read_line(&mut line).unwrap();
@@ -231,7 +232,7 @@ fn collector() -> (String, std::sync::mpsc::Receiver<Value>) {
             let mut body = vec![0; length];
             stream.read_exact(&mut body).unwrap();
             stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
-            if sender.send(serde_json::from_slice(&body).unwrap()).is_err() {
+            if sender.send((path, serde_json::from_slice(&body).unwrap())).is_err() {
                 return;
             }
         }
@@ -248,7 +249,10 @@ fn spans_are_exported_to_a_collector() {
     run_turn(&place);
     let mut spans = Vec::new();
     while !spans.iter().any(|span: &Value| span["name"] == "turn") {
-        let request = requests.recv_timeout(PATIENCE).expect("no span arrived");
+        let (path, request) = requests.recv_timeout(PATIENCE).expect("no span arrived");
+        if path != "/v1/traces" {
+            continue;
+        }
         assert_eq!(request["resourceSpans"][0]["resource"]["attributes"][0]["value"]["stringValue"], "grove");
         spans.extend(request["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().iter().cloned());
     }
@@ -257,10 +261,29 @@ fn spans_are_exported_to_a_collector() {
     let (turn, call) = (named("turn"), named("tool_call"));
     assert_eq!((&call["parentSpanId"], &call["traceId"]), (&turn["spanId"], &turn["traceId"]));
     assert_eq!((turn["traceId"].as_str().unwrap().len(), turn["spanId"].as_str().unwrap().len()), (32, 16));
-    let outcome = turn["attributes"].as_array().unwrap().iter().find(|one| one["key"] == "grove.outcome").unwrap();
-    assert_eq!(outcome["value"]["stringValue"], "Completed");
+    let attribute = |key: &str| {
+        let found = turn["attributes"].as_array().unwrap().iter().find(|one| one["key"] == key);
+        found.unwrap_or_else(|| panic!("{key}: {turn}"))["value"]["stringValue"].clone()
+    };
+    assert_eq!((attribute("grove.outcome"), attribute("grove.agent")), ("Completed".into(), "scripted".into()));
     let log = host.stop_and_read_log();
     assert!(!log.contains("turn{"), "the log is as without an export: {log}");
+}
+
+#[test]
+fn metrics_are_exported_to_a_collector() {
+    let (endpoint, requests) = collector();
+    let place = TestHome::new();
+    place.write("home/.config/grove/grove.toml", format!("[telemetry]\notlp-endpoint = \"{endpoint}\"\n"));
+    let host = place.serve(&[]);
+    let (path, request) = requests.recv_timeout(PATIENCE).expect("no metrics arrived");
+    assert_eq!(path, "/v1/metrics");
+    let sent = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone();
+    let text = metrics(&host);
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, _) = line.split_once(' ').unwrap();
+        assert!(sent.iter().any(|metric| metric["name"] == name), "{name}");
+    }
 }
 
 #[test]

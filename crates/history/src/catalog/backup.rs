@@ -24,7 +24,7 @@ const CLAUDE: &str = "claude";
 const CLAUDE_DAYS: u64 = 30;
 const WEEK: u64 = 7;
 /// The maximum number of files beside a session that are copied with it.
-const MAX_BESIDE: usize = 1_000;
+pub const MAX_BESIDE: usize = 1_000;
 /// The maximum depth of those files.
 const MAX_DEPTH: usize = 8;
 

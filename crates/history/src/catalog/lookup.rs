@@ -8,7 +8,7 @@ use super::error::CatalogError;
 use super::store::{Catalog, read_entry};
 
 /// The maximum number of sessions for an ambiguous name.
-const MAX_MATCHES: usize = 100;
+pub const MAX_MATCHES: usize = 100;
 
 /// The forms of a name, the most exact first.
 const NAMES: [&str; 4] = [

@@ -4,13 +4,13 @@
 //! another version, is replaced. One process writes it, the host of the data folder; [`Catalog`] may be shared by its
 //! threads, and lists do not wait for a scan.
 
-mod backup;
+pub(crate) mod backup;
 mod doctor;
 mod entry;
 mod error;
 mod folder_index;
 mod list;
-mod lookup;
+pub(crate) mod lookup;
 mod private;
 mod scan;
 mod store;

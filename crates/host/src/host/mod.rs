@@ -47,7 +47,7 @@ use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
 use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
-use crate::usage::{ConnectionUsage, UsageTable};
+use crate::usage::{ConnectionUsage, UsageLimitTable, UsageTable};
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -140,6 +140,7 @@ impl Host {
         journal: Box<dyn Journal>,
         mut recovered: RecoveredState,
     ) -> Result<Self, HostStopped> {
+        let usage = UsageTable::new(config.usage_limits());
         let config = Arc::new(config);
         let unfinished = recovered.unfinished();
         let marks = std::mem::take(&mut recovered.marks);
@@ -173,7 +174,7 @@ impl Host {
             keeping: Mutex::default(),
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
-            usage: UsageTable::default(),
+            usage,
             unattached: UnattachedConnections::default(),
             watcher: Mutex::default(),
             history: OnceLock::new(),
@@ -223,7 +224,17 @@ impl Host {
 
     /// Counts the use of a new connection, with the others of its token.
     pub fn connection_usage(&self, token: &Arc<str>) -> ConnectionUsage {
-        self.0.usage.connection(token, &self.0.config.limits, self.0.env.clock.clone())
+        self.0.usage.connection(token, self.0.env.clock.clone())
+    }
+
+    /// The use of a connection from a part of the host's own process, which has no rates.
+    pub fn in_process_usage(&self) -> ConnectionUsage {
+        self.0.usage.in_process()
+    }
+
+    /// Sets other bounds of use: for tokens at once, for connections from the next one on.
+    pub fn set_usage_limits(&self, limits: UsageLimitTable) {
+        self.0.usage.set_limits(limits);
     }
 
     /// The sequencer: connections attach to it, and it answers from the published state.

@@ -1,8 +1,10 @@
 //! The state of the host and of its storage.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use grove_core::SessionId;
+use grove_metrics::Sessions;
 
 use super::Host;
 use crate::sequencer::HostStopped;
@@ -55,6 +57,18 @@ impl Host {
                 allow_all,
             }
         }))
+    }
+
+    /// Sets the metrics that are read when somebody asks for them.
+    pub async fn refresh_metrics(&self) -> Result<(), HostStopped> {
+        let status = self.status().await?;
+        let sessions = Sessions { all: status.sessions, loaded: status.loaded, running_turns: status.running_turns };
+        let env = self.env();
+        let uptime = Duration::from_millis(env.clock.now().0.saturating_sub(self.started_at().0));
+        let metrics = env.metrics.clone();
+        // It reads files of the system. If that fails, the numbers are those of the last time.
+        env.spawn.run_blocking(move || metrics.refresh(sessions, uptime)).await.ok();
+        Ok(())
     }
 
     /// The sizes of tables that could grow.

@@ -33,9 +33,14 @@ impl EventObserver {
     }
 
     /// Counts an event, before it is applied.
-    pub(super) fn observe(&mut self, event: &Event) {
+    ///
+    /// `agent` is the agent of a session.
+    pub(super) fn observe(&mut self, event: &Event, agent: impl FnOnce(&SessionId) -> Option<AgentId>) {
         match &event.change {
             Change::Session(session, change) => self.session(session, change),
+            Change::Chat(session, chat, ChatEvent::TurnStarted { turn, .. }) => {
+                self.turn_begins(session, chat, turn, agent);
+            }
             Change::Chat(session, chat, change) => self.chat(session, chat, change, event.at),
             Change::Root(_) => {}
         }
@@ -57,13 +62,6 @@ impl EventObserver {
 
     fn chat(&mut self, session: &SessionId, chat: &ChatId, change: &ChatEvent, at: Timestamp) {
         match change {
-            ChatEvent::TurnStarted { turn, .. } => {
-                self.metrics.turns_started.increment();
-                let outcome = tracing::field::Empty;
-                let span = tracing::debug_span!(parent: None, "turn", %session, %chat, %turn, outcome);
-                let observed = TurnObservation { span, calls: HashMap::new(), requests: HashMap::new() };
-                self.turns.insert((session.clone(), chat.clone()), observed);
-            }
             ChatEvent::ToolCallStarted { call, .. } | ChatEvent::ToolCallReady { call, .. } => {
                 self.call_begins(session, chat, call);
             }
@@ -100,6 +98,23 @@ impl EventObserver {
             ChatEvent::TurnFailed { duration, .. } => self.turn_ends(session, chat, TurnLabel::Failed, *duration),
             _ => {}
         }
+    }
+
+    fn turn_begins(
+        &mut self,
+        session: &SessionId,
+        chat: &ChatId,
+        turn: &TurnId,
+        agent: impl FnOnce(&SessionId) -> Option<AgentId>,
+    ) {
+        self.metrics.turns_started.increment();
+        let empty = tracing::field::Empty;
+        let span = tracing::debug_span!(parent: None, "turn", %session, %chat, %turn, agent = empty, outcome = empty);
+        if let (false, Some(agent)) = (span.is_disabled(), agent(session)) {
+            span.record("agent", tracing::field::display(agent));
+        }
+        let observed = TurnObservation { span, calls: HashMap::new(), requests: HashMap::new() };
+        self.turns.insert((session.clone(), chat.clone()), observed);
     }
 
     fn turn(&mut self, session: &SessionId, chat: &ChatId) -> Option<&mut TurnObservation> {
@@ -194,7 +209,7 @@ mod tests {
             chat(4_000, gate("b")),
             chat(5_000, ChatEvent::TurnCancelled { turn: turn(), duration: Some(5_000) }),
         ];
-        events.iter().for_each(|event| observer.observe(event));
+        events.iter().for_each(|event| observer.observe(event, |_| None));
         let answers = [PermissionLabel::Allowed, PermissionLabel::Denied, PermissionLabel::Withdrawn];
         assert_eq!(answers.map(|answer| metrics.permission_answers.of(answer).get()), [1, 0, 1]);
         assert_eq!((metrics.permission_requests.get(), metrics.permission_wait_seconds.count()), (2, 1));

@@ -45,7 +45,8 @@ impl Sequencer {
             Change::Session(id, SessionEvent::ChatRemoved(_)) => published.state.sessions.get(id).map(Names::of),
             _ => None,
         };
-        self.observer.observe(&event);
+        let agent = |id: &SessionId| published.state.sessions.get(id).map(|session| session.agent.clone());
+        self.observer.observe(&event, agent);
         apply(&mut published.state, &event);
         let names = names_for(&mut self.names, &event.change, &published.state);
         drop(published);

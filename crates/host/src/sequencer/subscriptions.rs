@@ -172,7 +172,7 @@ impl Sequencer {
             ResolvedTarget::SessionWithMainChat(_) => !matches!(resource, Resource::Chat(..)),
             ResolvedTarget::Root | ResolvedTarget::Session(_) | ResolvedTarget::Chat(..) => true,
         };
-        let most = self.config.limits.subscriptions;
+        let most = connection.queue.usage().limits().subscriptions;
         let full = connection.subscriptions.keys().filter(counts).count() >= most;
         for resource in found.resources() {
             match connection.subscriptions.get_mut(&resource) {

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{SessionTask, ToSession};
 
 /// The time in which an agent must copy a conversation. Otherwise the copy's agent is told it.
-const AGENT_COPY_TIMEOUT: Duration = Duration::from_secs(10);
+pub const AGENT_COPY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A chat's conversation from its log: the model's context, not the shown turns.
 ///

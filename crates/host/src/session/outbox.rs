@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, Publication, WriteFailurePolicy};
 
 /// The warnings that a session may have.
-const MAX_WARNINGS: usize = 20;
+pub const MAX_WARNINGS: usize = 20;
 
 /// The events of one step of the task, published in one piece, and their consequences for the agent.
 #[derive(Default)]

@@ -17,7 +17,7 @@ use super::SessionTask;
 use super::spills::SessionSpills;
 
 /// The beginning of a text that stays in its message, in bytes.
-const INLINE_BYTES: usize = 2 << 10;
+pub const INLINE_BYTES: usize = 2 << 10;
 
 /// The reason why a message could not be made smaller.
 #[derive(Debug, thiserror::Error)]

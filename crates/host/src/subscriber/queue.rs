@@ -319,7 +319,7 @@ impl Queue {
             waiting: Mutex::default(),
             writer: AtomicWaker::new(),
             closing: Notify::new(),
-            answers: Arc::new(Semaphore::new(limits.open_answers)),
+            answers: Arc::new(Semaphore::new(usage.limits().open_answers)),
             answer_bytes: Arc::new(Budget::new(limits.answer_bytes)),
             usage,
         }

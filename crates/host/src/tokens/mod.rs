@@ -11,7 +11,7 @@
 mod grant;
 mod host_token;
 mod record;
-mod registry;
+pub(crate) mod registry;
 mod secret;
 
 pub use grant::TokenGrant;

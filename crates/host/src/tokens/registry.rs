@@ -16,13 +16,13 @@ use super::{HOST_TOKEN_NAME, HostToken, MAX_TOKEN_NAME, MAX_TOKENS, SecretText, 
 use crate::{Env, Token};
 
 /// The time in which a one-time code can be used.
-pub(super) const CODE_LIFETIME: Duration = Duration::from_secs(60);
+pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
 /// The unused codes at a time; with more, the oldest are dropped.
-const MAX_CODES: usize = 64;
+pub const MAX_CODES: usize = 64;
 /// The tokens that pages got for codes; with more, the one that expires first is dropped.
-const MAX_BROWSER_TOKENS: usize = 64;
+pub const MAX_BROWSER_TOKENS: usize = 64;
 /// The time without a login after which the token of a page expires.
-const BROWSER_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+pub const BROWSER_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The expiry of a page's token is stored at most this often.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The beginning of the name of a page's token.

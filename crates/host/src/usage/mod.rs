@@ -6,19 +6,21 @@
 //!
 //! Subscriptions, unanswered requests and expensive calls are counted. Beyond their bounds a request is refused.
 
+mod limits;
 mod rate;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grove_checks::Check;
 use grove_core::RefusalKind;
 
+pub use limits::{UsageLimitTable, UsageLimits};
 pub use rate::Rate;
 use rate::RateBucket;
 
-use crate::config::Limits;
 use crate::env::Clock;
 use crate::refusal::Refusal;
 
@@ -78,8 +80,9 @@ pub enum CallCost {
 }
 
 /// The use of all tokens.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UsageTable {
+    limits: Mutex<UsageLimitTable>,
     /// By the name of the token. The host gives the names, so there are few.
     tokens: Mutex<HashMap<Arc<str>, Arc<TokenUsage>>>,
 }
@@ -98,6 +101,7 @@ struct TokenUsage {
 /// The use that one connection makes.
 #[derive(Debug)]
 pub struct ConnectionUsage {
+    limits: UsageLimits,
     /// None for a part of the host's own process.
     bounds: Option<ConnectionBounds>,
 }
@@ -114,7 +118,7 @@ struct ConnectionBounds {
 /// A bounded number of things in use.
 #[derive(Debug)]
 struct Counter {
-    most: usize,
+    most: AtomicUsize,
     used: Mutex<usize>,
 }
 
@@ -134,13 +138,22 @@ impl Drop for UsageSlot {
 
 impl Counter {
     fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, used: Mutex::default() })
+        Arc::new(Self { most: AtomicUsize::new(most), used: Mutex::default() })
+    }
+
+    fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// Sets another bound. What is in use beyond it stays in use.
+    fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// Adds one, unless the bound is reached.
     fn add(self: &Arc<Self>, slot: &mut UsageSlot) -> bool {
         let mut used = lock(&self.used);
-        let has_room = *used < self.most;
+        let has_room = *used < self.most();
         if has_room {
             *used += 1;
             slot.counters.push(self.clone());
@@ -149,39 +162,75 @@ impl Counter {
     }
 }
 
+impl TokenUsage {
+    fn new(limits: &UsageLimits) -> Self {
+        Self {
+            requests: Mutex::new(RateBucket::new(limits.token_requests)),
+            bytes: Mutex::new(RateBucket::new(limits.token_bytes)),
+            starts: Mutex::new(RateBucket::new(limits.token_starts)),
+            subscriptions: Counter::new(limits.token_subscriptions),
+            open_requests: Counter::new(limits.token_open_requests),
+            large_calls: Counter::new(limits.token_large_calls),
+        }
+    }
+
+    fn set_limits(&self, limits: &UsageLimits) {
+        lock(&self.requests).set_rate(limits.token_requests);
+        lock(&self.bytes).set_rate(limits.token_bytes);
+        lock(&self.starts).set_rate(limits.token_starts);
+        self.subscriptions.set_most(limits.token_subscriptions);
+        self.open_requests.set_most(limits.token_open_requests);
+        self.large_calls.set_most(limits.token_large_calls);
+    }
+}
+
 impl UsageTable {
-    fn of(&self, token: &Arc<str>, limits: &Limits) -> Arc<TokenUsage> {
-        let fresh = || {
-            Arc::new(TokenUsage {
-                requests: Mutex::new(RateBucket::new(limits.token_requests)),
-                bytes: Mutex::new(RateBucket::new(limits.token_bytes)),
-                starts: Mutex::new(RateBucket::new(limits.token_starts)),
-                subscriptions: Counter::new(limits.token_subscriptions),
-                open_requests: Counter::new(limits.token_open_requests),
-                large_calls: Counter::new(limits.token_large_calls),
-            })
-        };
-        // It is kept after the token's last connection, or a new connection would bring a new burst.
-        lock(&self.tokens).entry(token.clone()).or_insert_with(fresh).clone()
+    pub(crate) fn new(limits: UsageLimitTable) -> Self {
+        Self { limits: Mutex::new(limits), tokens: Mutex::default() }
+    }
+
+    /// Sets other bounds: for tokens at once, for connections from the next one on.
+    pub(crate) fn set_limits(&self, limits: UsageLimitTable) {
+        // Locked until the end, so that no token gets the earlier bounds meanwhile.
+        let mut current = lock(&self.limits);
+        for (token, usage) in lock(&self.tokens).iter() {
+            usage.set_limits(&limits.of(token));
+        }
+        *current = limits;
     }
 
     /// The use of a new connection with a token.
-    pub(crate) fn connection(&self, token: &Arc<str>, limits: &Limits, clock: Arc<dyn Clock>) -> ConnectionUsage {
+    pub(crate) fn connection(&self, token: &Arc<str>, clock: Arc<dyn Clock>) -> ConnectionUsage {
+        let current = lock(&self.limits);
+        let limits = current.of(token);
+        // It is kept after the token's last connection, or a new connection would bring a new burst.
+        let fresh = || Arc::new(TokenUsage::new(&limits));
+        let usage = lock(&self.tokens).entry(token.clone()).or_insert_with(fresh).clone();
         let bounds = ConnectionBounds {
             clock,
-            token: self.of(token, limits),
+            token: usage,
             requests: Mutex::new(RateBucket::new(limits.requests)),
             bytes: Mutex::new(RateBucket::new(limits.bytes)),
             large_calls: Counter::new(limits.large_calls),
         };
-        ConnectionUsage { bounds: Some(bounds) }
+        ConnectionUsage { limits, bounds: Some(bounds) }
+    }
+
+    /// The use of a part of the host's own process: no rates, and no share of a token.
+    pub(crate) fn in_process(&self) -> ConnectionUsage {
+        ConnectionUsage::unbounded(lock(&self.limits).common)
     }
 }
 
 impl ConnectionUsage {
-    /// The use of a part of the host's own process, which has no bounds.
-    pub fn unbounded() -> Self {
-        Self { bounds: None }
+    /// A use without rates and without a share of a token.
+    pub fn unbounded(limits: UsageLimits) -> Self {
+        Self { limits, bounds: None }
+    }
+
+    /// The bounds of the connection, as they were when it was opened.
+    pub fn limits(&self) -> &UsageLimits {
+        &self.limits
     }
 
     /// Counts bytes that a client has sent, and returns the time for which nothing more is to be read from it.
@@ -200,7 +249,7 @@ impl ConnectionUsage {
         let mut slot = UsageSlot::default();
         let Some(ConnectionBounds { token, .. }) = &self.bounds else { return Ok(slot) };
         if Check::TokenSubscriptions.is_enforced() && !token.subscriptions.add(&mut slot) {
-            let (most, what) = (token.subscriptions.most, "subscriptions and watches");
+            let (most, what) = (token.subscriptions.most(), "subscriptions and watches");
             return Err(LimitReached::of_token("token-subscriptions", most, what, RETRY_AFTER));
         }
         Ok(slot)
@@ -212,7 +261,7 @@ impl ConnectionUsage {
         let Some(bounds) = &self.bounds else { return Ok(slot) };
         let token = &bounds.token;
         if Check::OpenRequests.is_enforced() && !token.open_requests.add(&mut slot) {
-            let most = token.open_requests.most;
+            let most = token.open_requests.most();
             return Err(LimitReached::of_token("token-open-requests", most, "unanswered requests", RETRY_AFTER));
         }
         if cost == CallCost::Small || !Check::LargeCalls.is_enforced() {
@@ -221,11 +270,11 @@ impl ConnectionUsage {
         if !bounds.large_calls.add(&mut slot) {
             let advice = "wait for an answer, then try again";
             let reached =
-                LimitReached::of_connection("large-calls", bounds.large_calls.most, "unanswered large calls", advice);
+                LimitReached::of_connection("large-calls", bounds.large_calls.most(), "unanswered large calls", advice);
             return Err(LimitReached { retry_after: Some(RETRY_AFTER), ..reached });
         }
         if !token.large_calls.add(&mut slot) {
-            let most = token.large_calls.most;
+            let most = token.large_calls.most();
             return Err(LimitReached::of_token("token-large-calls", most, "unanswered large calls", RETRY_AFTER));
         }
         let mut starts = lock(&token.starts);

@@ -28,6 +28,12 @@ impl RateBucket {
         Self { rate, level: i128::from(rate.burst) * 1_000, filled_at: None }
     }
 
+    /// Sets another rate. The bucket keeps its level, up to the new burst.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.level = self.level.min(i128::from(rate.burst) * 1_000);
+    }
+
     /// Takes units if there are enough of them.
     pub(super) fn try_take(&mut self, units: u64, now: Timestamp) -> bool {
         self.fill(now);

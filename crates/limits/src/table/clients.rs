@@ -1,12 +1,12 @@
 //! Limits of connections and tokens: how many there are, and what each may do.
 
-use grove_host::Limits;
+use grove_host::{Limits, limits as host};
 use grove_server::limits as server;
 
 use crate::{Limit, LimitGroup, LimitValue, bytes, count, time};
 
 pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
-    vec![use_of_the_host(limits), connections(limits), http()]
+    vec![use_of_the_host(limits), connections(limits), tokens(), http()]
 }
 
 /// The bounds of the use that a client makes of the host.
@@ -19,57 +19,72 @@ fn use_of_the_host(limits: &Limits) -> LimitGroup {
             LimitValue::CountRate(limits.requests),
             "connection",
             "uses `token-requests`; with that empty, reading pauses",
-        ),
+        )
+        .set_by("limits.requests"),
         Limit::new(
             "token-requests",
             LimitValue::CountRate(limits.token_requests),
             "token",
             "reading from the sender pauses",
-        ),
+        )
+        .set_by("limits.token-requests"),
         Limit::new(
             "bytes",
             LimitValue::ByteRate(limits.bytes),
             "connection",
             "uses `token-bytes`; with that empty, reading pauses",
-        ),
-        Limit::new("token-bytes", LimitValue::ByteRate(limits.token_bytes), "token", "reading from the sender pauses"),
-        Limit::new("open-answers", count(limits.open_answers), "connection", "its next requests wait; reading pauses"),
+        )
+        .set_by("limits.bytes"),
+        Limit::new("token-bytes", LimitValue::ByteRate(limits.token_bytes), "token", "reading from the sender pauses")
+            .set_by("limits.token-bytes"),
+        Limit::new("open-answers", count(limits.open_answers), "connection", "its next requests wait; reading pauses")
+            .set_by("limits.open-answers"),
         Limit::new(
             "token-open-requests",
             count(limits.token_open_requests),
             "token",
             "the request is refused (-32029)",
-        ),
+        )
+        .set_by("limits.token-open-requests"),
         Limit::new(
             "subscriptions",
             count(limits.subscriptions),
             "connection",
             "the subscription, or opening a session in the SDK, is refused (-32029)",
-        ),
-        Limit::new("watches", count(limits.watches), "connection", "the watch is refused (-32029)"),
+        )
+        .set_by("limits.subscriptions"),
+        Limit::new("watches", count(limits.watches), "connection", "the watch is refused (-32029)")
+            .set_by("limits.watches"),
         Limit::new(
             "token-subscriptions",
             count(limits.token_subscriptions),
             "token",
             "the subscription or watch is refused (-32029)",
-        ),
-        Limit::new("large-calls", count(limits.large_calls), "connection, at a time", "the call is refused (-32029)"),
+        )
+        .set_by("limits.token-subscriptions"),
+        Limit::new("large-calls", count(limits.large_calls), "connection, at a time", "the call is refused (-32029)")
+            .set_by("limits.large-calls"),
         Limit::new(
             "token-large-calls",
             count(limits.token_large_calls),
             "token, at a time",
             "the call is refused (-32029)",
-        ),
-        Limit::new("token-starts", LimitValue::CountRate(limits.token_starts), "token", "the call is refused (-32029)"),
-        Limit::new("imports", count(limits.imports), "connection, at a time", "the import is refused (-32602)"),
+        )
+        .set_by("limits.token-large-calls"),
+        Limit::new("token-starts", LimitValue::CountRate(limits.token_starts), "token", "the call is refused (-32029)")
+            .set_by("limits.token-starts"),
+        Limit::new("imports", count(limits.imports), "connection, at a time", "the import is refused (-32602)")
+            .set_by("limits.imports"),
     ];
     LimitGroup { subject: "Use of the host", about, limits: rows }
 }
 
 fn connections(limits: &Limits) -> LimitGroup {
     let rows = vec![
-        Limit::new("connections", count(limits.connections), "host, authenticated", "the connection is rejected (503)"),
-        Limit::new("token-connections", count(limits.token_connections), "token", "the connection is rejected (503)"),
+        Limit::new("connections", count(limits.connections), "host, authenticated", "the connection is rejected (503)")
+            .set_by("limits.connections"),
+        Limit::new("token-connections", count(limits.token_connections), "token", "the connection is rejected (503)")
+            .set_by("limits.token-connections"),
         Limit::new(
             "owner-connections",
             count(limits.owner_connections),
@@ -143,6 +158,14 @@ fn http() -> LimitGroup {
         ),
         Limit::new("http-head-time", time(server::HEAD_TIMEOUT), "request", "the connection is closed"),
         Limit::new("http-body", bytes(server::BODY_BYTES), "request", "the request is refused (413)"),
+        Limit::new("pairing-body", bytes(server::PAIRING_BODY_BYTES), "`POST /pair`", "the request is refused (413)"),
+        Limit::new("status-damage", count(server::STATUS_DAMAGE), "`GET /healthz`", "further damage is counted"),
+        Limit::new(
+            "status-allow-all",
+            count(server::STATUS_ALLOW_ALL),
+            "`GET /healthz`",
+            "further sessions that allow everything are counted",
+        ),
         Limit::new("tickets", count(server::TICKETS), "host", "the oldest ticket is void"),
         Limit::new("ticket-time", time(server::TICKET_LIFETIME), "ticket", "the ticket is void (401)"),
         Limit::new("proofs", LimitValue::CountRate(proofs), "listener", "the proof is refused (429)"),
@@ -166,4 +189,45 @@ fn http() -> LimitGroup {
         ),
     ];
     LimitGroup { subject: "HTTP", about: "", limits: rows }
+}
+
+fn tokens() -> LimitGroup {
+    let rows = vec![
+        Limit::new("tokens", count(host::TOKENS), "host", "the token is refused"),
+        Limit::new("token-name", bytes(host::TOKEN_NAME_BYTES), "token", "the token is refused"),
+        Limit::new(
+            "token-scopes",
+            count(server::NAMED_SCOPES),
+            "request for a token",
+            "the request is refused (-32602)",
+        ),
+        Limit::new("codes", count(host::CODES), "host, unused", "the oldest code is void"),
+        Limit::new("code-time", time(host::CODE_TIME), "one-time code", "the code is void (401)"),
+        Limit::new("page-tokens", count(host::PAGE_TOKENS), "host", "the token that expires first is revoked"),
+        Limit::new(
+            "page-token-time",
+            time(host::PAGE_TOKEN_TIME),
+            "token of a page, since its last login",
+            "the token has expired (401)",
+        ),
+        Limit::new(
+            "wrong-token-addresses",
+            count(server::WRONG_TOKEN_ADDRESSES),
+            "listener",
+            "the address with the fewest wrong tokens is forgotten",
+        ),
+        Limit::new(
+            "recorded-wrong-tokens",
+            count(server::RECORDED_WRONG_TOKENS),
+            "address and minute",
+            "of further ones only each doubling is in the audit log",
+        ),
+        Limit::new(
+            "audit-text",
+            count(host::AUDIT_TEXT_CHARS),
+            "text of an audit record, in characters",
+            "the text is cut",
+        ),
+    ];
+    LimitGroup { subject: "Tokens", about: "", limits: rows }
 }

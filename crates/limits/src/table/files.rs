@@ -18,6 +18,7 @@ fn stores(limits: &Limits) -> LimitGroup {
         Limit::new("import-files", count(limits.import_files), "import", "the file is refused (-32602)"),
         Limit::new("import-bytes", bytes(limits.import_bytes), "import", "the piece is refused (-32602)"),
         Limit::new("copied-files", count(fs::COPIED_FILES), "fork or move", "the copy is refused"),
+        Limit::new("copied-depth", count(fs::COPIED_DEPTH), "fork or move", "the copy is refused"),
         Limit::new("log-line", bytes(grove_tree::MAX_LINE), "line of a log", "the line is damage, and is left out"),
         Limit::new(
             "log-depth",
@@ -28,6 +29,8 @@ fn stores(limits: &Limits) -> LimitGroup {
         Limit::new("journal-segment", bytes(storage::SEGMENT_BYTES), "segment", "the next segment begins"),
         Limit::new("journal-line", bytes(storage::JOURNAL_LINE_BYTES), "record", "the batch is refused"),
         Limit::new("file-name", bytes(grove_fs::names::MAX_NAME), "name", "the name is refused"),
+        Limit::new("file-name-part", bytes(fs::NAME_PART_BYTES), "part of a name", "the name is refused"),
+        Limit::new("store-name", bytes(storage::STORE_NAME_BYTES), "store", "the store is refused"),
         Limit::new("path", bytes(fs::PATH_BYTES), "path", "the path is refused"),
         Limit::new(
             "temp-files",
@@ -42,6 +45,12 @@ fn stores(limits: &Limits) -> LimitGroup {
             "the call has failed and is tried again",
         ),
         Limit::new("storage-late", time(limits.storage_late), "append without an answer", "its file is trusted again"),
+        Limit::new(
+            "unconfirmed-files",
+            count(fs::UNCONFIRMED_FILES),
+            "storage client",
+            "a further append without an answer has failed",
+        ),
         Limit::new("storage-calls", count(calls.in_flight), "storage client, at a time", "further calls wait"),
         Limit::new(
             "storage-file",
@@ -66,7 +75,15 @@ fn workspace() -> LimitGroup {
         Limit::new("workspace-depth", count(fs::WORKSPACE_DEPTH), "list", "deeper folders are left out"),
         Limit::new("workspace-text-file", bytes(fs::WORKSPACE_TEXT_BYTES), "file", "the file is refused (-32602)"),
         Limit::new("todos", count(fs::TODOS), "plan", "further items are left out"),
+        Limit::new("todo-title", count(fs::TODO_TITLE), "item of a plan, in characters", "the title is cut"),
         Limit::new("plan-history", bytes(fs::PLAN_HISTORY_BYTES), "session", "the oldest versions are dropped"),
+        Limit::new(
+            "plan-recorded",
+            bytes(fs::RECORDED_PLAN_BYTES),
+            "plan",
+            "its text is not recorded; forks get the present one",
+        ),
+        Limit::new("workspace-manifest", bytes(fs::MANIFEST_BYTES), "manifest", "the manifest is damage"),
         Limit::new("query-time", time(fs::QUERY_TIME), "query of a session's database", "the query is stopped"),
         Limit::new("query-rows", count(fs::QUERY_ROWS), "query of a session's database", "the query fails"),
         Limit::new("query-bytes", bytes(fs::QUERY_BYTES), "query of a session's database", "the query fails"),
@@ -84,6 +101,20 @@ fn working_directory() -> LimitGroup {
         Limit::new("local-path", bytes(grove_work::MAX_PATH_BYTES), "path", "the path is refused (-32602)"),
         Limit::new("symbolic-links", count(work::LINKS), "path", "the path is refused"),
         Limit::new("git-file", bytes(work::GIT_FILE_BYTES), "file of a git repository", "the file is ignored"),
+        Limit::new(
+            "git-variables",
+            count(work::GIT_VARIABLES),
+            "file of a git repository",
+            "later variables are ignored",
+        ),
+        Limit::new("git-value", bytes(work::GIT_VALUE_BYTES), "variable of git", "the variable is ignored"),
+        Limit::new("branch-name", bytes(work::BRANCH_NAME_BYTES), "branch", "the branch is unknown"),
+        Limit::new(
+            "compared-files",
+            count(work::COMPARED_FILES),
+            "file with several names",
+            "further private files are not compared with it",
+        ),
     ];
     LimitGroup { subject: "Working directories", about: "", limits: rows }
 }
@@ -107,6 +138,15 @@ fn histories() -> LimitGroup {
             "further entries are damage, and are left out",
         ),
         Limit::new("history-page", count(grove_history::catalog::MAX_PAGE), "page", "the next page has more"),
+        Limit::new(
+            "history-editing-state",
+            bytes(history::MAX_EDITING_STATE),
+            "editing session",
+            "the file is ignored",
+        ),
+        Limit::new("history-changes", count(history::CHANGED_FILES), "session", "further changed files are counted"),
+        Limit::new("history-copied", count(history::COPIED_FILES), "session", "further files beside it are not copied"),
+        Limit::new("history-matches", count(history::MATCHES), "ambiguous name", "further sessions are left out"),
     ];
     LimitGroup { subject: "Sessions of other tools", about: "", limits: rows }
 }

@@ -1,16 +1,12 @@
-//! Limits of sessions, agents and their processes.
+//! Limits of sessions and of the host's queues.
 
-use grove_agents::limits as agents;
 use grove_core as core;
 use grove_host::{Limits, limits as host};
-use grove_session_hub::limits as hub;
-use grove_shim::{ShimLimits, limits as shim};
-use grove_work::TerminalLimits;
 
 use crate::{Limit, LimitGroup, bytes, count, time};
 
 pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
-    vec![sessions(limits), queues(), agent_processes(limits), agent_requests()]
+    vec![sessions(limits), session_texts(), queues()]
 }
 
 fn sessions(limits: &Limits) -> LimitGroup {
@@ -91,96 +87,58 @@ fn queues() -> LimitGroup {
             "question to an editor",
             "the agent reads the file from the disk",
         ),
-        Limit::new(
-            "hub-viewers",
-            count(hub::DETACHED_VIEWERS),
-            "host, disconnected",
-            "the viewer that left first is forgotten",
-        ),
-        Limit::new("hub-frames", count(hub::PENDING_FRAMES), "subscriber of the session hub", "it gets the list again"),
-        Limit::new("hub-hosts", count(hub::HOSTS_AT_ONCE), "list, at a time", "further hosts wait"),
-        Limit::new(
-            "hub-query",
-            bytes(grove_sessions::provider::MAX_QUERY_BYTES),
-            "message through the session hub",
-            "the message is refused (-32602)",
-        ),
     ];
     LimitGroup { subject: "Queues of the host", about: "", limits: rows }
 }
 
-fn agent_processes(limits: &Limits) -> LimitGroup {
-    let of_shim = ShimLimits::default();
+fn session_texts() -> LimitGroup {
     let rows = vec![
+        Limit::new("session-id", bytes(core::SessionUri::MAX_ID_BYTES), "session", "the session is refused (-32602)"),
         Limit::new(
-            "agent-line",
-            bytes(of_shim.line_bytes),
-            "line of an agent",
-            "the agent is ended; a longer write to it is refused",
+            "session-scheme",
+            bytes(core::SessionUri::MAX_SCHEME_BYTES),
+            "session",
+            "the session is refused (-32602)",
         ),
-        Limit::new("agent-spool", bytes(of_shim.spool_bytes), "agent", "its stdout is not read, so it waits"),
-        Limit::new("agent-stdin", bytes(of_shim.stdin_bytes), "agent", "the host is disconnected from the shim"),
-        Limit::new("agent-log", bytes(of_shim.log_bytes), "agent", "the newest output of stderr is kept"),
-        Limit::new("agent-alone", time(of_shim.alone), "agent without a host", "the agent is ended"),
-        Limit::new("agent-linger", time(of_shim.linger), "ended agent without a host", "its last lines are dropped"),
-        Limit::new("agent-grace", time(of_shim.grace), "agent that has to end", "it gets SIGTERM, then SIGKILL"),
-        Limit::new("shim-hosts", count(shim::PENDING_HOSTS), "shim", "further connections wait"),
-        Limit::new("shim-greeting", time(shim::GREETING_TIME), "connection to a shim", "the connection is closed"),
         Limit::new(
-            "shim-output",
-            bytes(shim::HOST_BYTES),
-            "connection to a shim",
-            "the shim reads no more from the agent",
+            "action-id",
+            bytes(grove_wire::limits::ACTION_ID_BYTES),
+            "id from a client",
+            "the action is refused (-32602)",
         ),
-        Limit::new("shim-frame", bytes(shim::CONTROL_BYTES), "frame that is no line", "the connection is closed"),
         Limit::new(
-            "spill-bytes",
-            bytes(limits.spill_bytes),
-            "output or message",
-            "it goes to a file that the agent is told of",
-        )
-        .set_by("spill-bytes"),
-        Limit::new(
-            "spill-file",
-            bytes(grove_fs::spill::SpillLimits::default().file),
-            "file of output",
-            "later output is dropped, and the notice says so",
+            "remembered-permission",
+            bytes(core::MAX_REMEMBERED_SUBJECT_BYTES),
+            "remembered permission",
+            "the answer counts once and is not remembered",
         ),
+        Limit::new("warnings", count(host::WARNINGS), "session", "further warnings are left out"),
+        Limit::new(
+            "paste-beginning",
+            bytes(host::PASTE_BEGINNING_BYTES),
+            "text that went to a file",
+            "only its beginning stays in the message",
+        ),
+        Limit::new("import-damage", count(host::IMPORT_DAMAGE), "import", "further damage is counted"),
+        Limit::new(
+            "import-source",
+            bytes(host::IMPORT_SOURCE_BYTES),
+            "name of a tool or its session",
+            "the name is left out",
+        ),
+        Limit::new(
+            "copy-wait",
+            time(host::COPY_TIMEOUT),
+            "deletion, move or reuse of a folder",
+            "copies out of the folder are not awaited any longer",
+        ),
+        Limit::new(
+            "tree-preview",
+            count(grove_tree::limits::PREVIEW_CHARS),
+            "row of a tree, in characters",
+            "the preview is cut",
+        ),
+        Limit::new("log-damage", count(grove_tree::limits::DAMAGE_ITEMS), "log", "further damage is counted"),
     ];
-    LimitGroup {
-        subject: "Processes of agents",
-        about: "`max-agents` and `agent-idle` bound the processes themselves.",
-        limits: rows,
-    }
-}
-
-fn agent_requests() -> LimitGroup {
-    let terminals = TerminalLimits::default();
-    let rows = vec![
-        Limit::new("agent-calls", count(agents::OPEN_CALLS), "agent", "the host's next call to it fails"),
-        Limit::new("agent-requests", count(agents::AGENT_REQUESTS), "agent", "its request is refused"),
-        Limit::new("agent-reports", count(host::AGENT_REPORTS), "chat", "the agent waits"),
-        Limit::new("agent-commands", count(host::AGENT_COMMANDS), "agent", "further slash commands are left out"),
-        Limit::new("agent-read", bytes(agents::READ_BYTES), "file", "the agent's read is refused"),
-        Limit::new(
-            "agent-tool-calls",
-            count(agents::REMEMBERED_CALLS),
-            "turn",
-            "content of further calls is shown as it comes",
-        ),
-        Limit::new(
-            "agent-tool-content",
-            bytes(agents::REMEMBERED_CALL_BYTES),
-            "turn",
-            "content of further calls is shown as it comes",
-        ),
-        Limit::new("agent-script", bytes(agents::SCRIPT_BYTES), "prompt of the scripted agent", "the turn fails"),
-        Limit::new("summary", bytes(agents::SUMMARY_BYTES), "summary", "the summary is cut"),
-        Limit::new("summary-time", time(agents::SUMMARY_TIME), "summary", "the summary fails"),
-        Limit::new("hook-input", bytes(host::HOOK_BYTES), "call of a hook", "the hook gets the newest part"),
-        Limit::new("terminals", count(terminals.terminals), "agent", "the terminal is refused"),
-        Limit::new("terminal-output", bytes(terminals.output_bytes), "terminal", "the newest output is kept"),
-        Limit::new("terminal-grace", time(terminals.grace), "killed command", "it gets SIGKILL"),
-    ];
-    LimitGroup { subject: "Requests of agents", about: "", limits: rows }
+    LimitGroup { subject: "Names and texts of sessions", about: "", limits: rows }
 }

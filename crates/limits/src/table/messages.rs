@@ -82,6 +82,12 @@ fn outgoing(limits: &Limits) -> LimitGroup {
             .set_by("replay-bytes"),
         Limit::new("snapshot-turns", count(limits.snapshot_turns), "snapshot", "older turns come by `fetchTurns`"),
         Limit::new("snapshot-bytes", bytes(limits.snapshot_bytes), "snapshot", "older turns come by `fetchTurns`"),
+        Limit::new(
+            "full-snapshots",
+            count(server::FULL_SNAPSHOTS),
+            "answer",
+            "with more snapshots, each has fewer turns",
+        ),
         Limit::new("merge-delay", time(server::MERGE_DELAY), "subscription", "a longer delay is shortened to this"),
         Limit::new(
             "sdk-open-calls",
@@ -95,6 +101,42 @@ fn outgoing(limits: &Limits) -> LimitGroup {
             count(server::SESSION_NOTICES),
             "connection",
             "the session hub waits with further notices",
+        ),
+        Limit::new(
+            "sdk-endpoint-events",
+            count(server::SDK_ENDPOINT_EVENTS),
+            "SDK endpoint",
+            "further events of the endpoint are left out",
+        ),
+        Limit::new(
+            "sdk-session-news",
+            count(server::SDK_SESSION_NEWS),
+            "SDK endpoint",
+            "notices of sessions are missed",
+        ),
+        Limit::new(
+            "in-process-messages",
+            count(server::IN_PROCESS_MESSAGES),
+            "connection inside the process",
+            "further messages wait in its queue",
+        ),
+        Limit::new(
+            "logged-frames",
+            count(grove_frames::limits::LOGGED_FRAMES),
+            "frame log (`--log-frames`)",
+            "further frames are counted and left out",
+        ),
+        Limit::new(
+            "logged-bytes",
+            bytes(grove_frames::limits::LOGGED_BYTES),
+            "frame log (`--log-frames`)",
+            "further frames are counted and left out",
+        ),
+        Limit::new(
+            "logged-depth",
+            count(grove_frames::limits::LOGGED_DEPTH),
+            "frame of a frame log",
+            "deeper values are left out",
         ),
     ];
     LimitGroup { subject: "Messages to clients", about: "", limits: rows }
@@ -125,6 +167,12 @@ fn answers(limits: &Limits) -> LimitGroup {
             "the call is refused (-32602)",
         ),
         Limit::new("sdk-events", count(copilot::methods::MAX_EVENTS), "page", "the next page has more"),
+        Limit::new(
+            "sdk-history",
+            count(server::SDK_HISTORY_READS),
+            "answer with a conversation, in snapshots",
+            "older turns are left out",
+        ),
     ];
     LimitGroup { subject: "Answers", about: "", limits: rows }
 }

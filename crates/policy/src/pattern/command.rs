@@ -6,7 +6,7 @@ use super::{PatternError, require_bounds};
 use crate::shell::{Assignment, Command, ShellWord, parse};
 
 /// The maximum number of words of a pattern.
-const MAX_WORDS: usize = 64;
+pub const MAX_WORDS: usize = 64;
 /// The largest table of pattern words and command words; past it, the answer is "maybe".
 const MAX_TABLE: usize = 1 << 18;
 

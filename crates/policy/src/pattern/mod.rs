@@ -1,6 +1,6 @@
 //! Patterns of rules: command, path, host, and name.
 
-mod command;
+pub(crate) mod command;
 mod effects;
 pub(crate) mod glob;
 mod host;
@@ -15,7 +15,7 @@ pub(crate) use path::{PathText, is_process_path, normalize};
 use self::glob::{Certainty, GlobToken, known, matches};
 
 /// The maximum length of a pattern, in bytes.
-pub(crate) const MAX_PATTERN_BYTES: usize = 2_048;
+pub const MAX_PATTERN_BYTES: usize = 2_048;
 
 /// The reason why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -18,7 +18,7 @@ use crate::dialect::ConnectionPeer;
 use crate::principal::Principal;
 
 /// The messages that a client may not have received yet. Further ones wait in its queue.
-const UNRECEIVED: usize = 64;
+pub const UNRECEIVED: usize = 64;
 
 /// Connects clients in the host's own process. It does not keep the host alive.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 
 pub(crate) mod batch;
 mod frame_log;
-mod in_process;
+pub(crate) mod in_process;
 mod write_buffer;
 
 use std::collections::VecDeque;

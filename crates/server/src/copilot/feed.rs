@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use super::peer::CopilotPeer;
 
 /// Events of the endpoint itself that may wait; more are left out.
-const ENDPOINT_EVENT_BUFFER: usize = 64;
+pub const ENDPOINT_EVENT_BUFFER: usize = 64;
 /// Events that a session may be ahead of its feed; past it the feed restarts from the session's current state.
 pub const FEED_BUFFER: usize = 4_096;
 

@@ -18,7 +18,7 @@ const TURNS: usize = 1_000;
 /// Reads for one request.
 ///
 /// Each returns at most the turns of a snapshot, so a very long session gives the events of its newest turns.
-const READS: usize = 8;
+pub const READS: usize = 8;
 
 /// The turns of a session, and the session.
 struct SessionTranscript {

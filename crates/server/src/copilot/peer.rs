@@ -149,7 +149,7 @@ impl CopilotPeer {
 
     /// Checks that the client may open another session, or has this one open.
     pub(super) fn check_room(&self, session: &SessionId) -> Result<(), CopilotError> {
-        let (state, most) = (self.state(), self.host().config().limits.subscriptions);
+        let (state, most) = (self.state(), self.queue().usage().limits().subscriptions);
         match state.open.len() >= most && !state.open.contains_key(session) {
             true => Err(CopilotError::Error(limit_reached(&LimitReached::subscriptions(most)))),
             false => Ok(()),

@@ -26,7 +26,7 @@ use super::peer::{CopilotError, CopilotPeer, SessionRef};
 const USER_INPUT: &str = "requestUserInput";
 
 /// Created, changed and deleted sessions that may wait to be announced.
-const NEWS_BUFFER: usize = 1_024;
+pub const NEWS_BUFFER: usize = 1_024;
 /// The agents' setting for how much they do without asking.
 const MODE: &str = "mode";
 

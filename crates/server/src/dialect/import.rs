@@ -20,12 +20,14 @@ use super::answer::{encode, read_params, refuse, refused};
 pub(super) struct ImportJobs {
     host: Host,
     open: BTreeMap<u64, ImportJob>,
+    /// The imports that may be open.
+    most: usize,
     last: u64,
 }
 
 impl ImportJobs {
-    pub(super) fn new(host: Host) -> Self {
-        Self { host, open: BTreeMap::new(), last: 0 }
+    pub(super) fn new(host: Host, most: usize) -> Self {
+        Self { host, most, open: BTreeMap::new(), last: 0 }
     }
 
     /// Handles a request. Files are stored in the order in which they arrive.
@@ -59,7 +61,7 @@ impl ImportJobs {
         let params: BeginParams = read_params(params)?;
         let BeginParams { id, provider, preferred_provider, store, title, .. } = params;
         let BeginParams { working_directory, created_at, modified_at, from, seal, imported_from, .. } = params;
-        let most = self.host.config().limits.imports;
+        let most = self.most;
         if self.open.len() >= most {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
             return Err(ErrorObject::invalid_params(why));

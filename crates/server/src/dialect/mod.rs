@@ -9,7 +9,7 @@ mod import;
 mod peer;
 mod removal;
 pub(crate) mod sessions;
-mod tokens;
+pub(crate) mod tokens;
 pub(crate) mod turns;
 mod unnumbered;
 pub(crate) mod v1;

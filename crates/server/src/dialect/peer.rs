@@ -42,7 +42,7 @@ enum PeerDialect {
 impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone(), principal.clone());
-        let imports = ImportJobs::new(host.clone());
+        let imports = ImportJobs::new(host.clone(), queue.usage().limits().imports);
         let hub = SessionHubClient::new(host.clone(), queue.clone());
         Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
@@ -53,13 +53,20 @@ impl ConnectionPeer {
             Ok(reply) => reply,
             Err(()) => return,
         };
+        let had_begun = self.has_begun();
+        self.handle_admitted(message, reply).await;
+        if !had_begun && self.has_begun() {
+            tracing::Span::current().record("dialect", self.dialect_name());
+        }
+    }
+
+    async fn handle_admitted(&mut self, message: Result<RpcMessage<'_>, InvalidMessage>, reply: ReplySink) {
         if let (PeerDialect::V1(first), Ok(RpcMessage::Request(request))) = (&self.dialect_peer, &message)
             && !first.has_begun()
             && self.begins_ahp(&request.method, request.params).await
         {
             let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone(), self.principal.clone());
             self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
-            tracing::Span::current().record("dialect", "ahp");
         }
         match message {
             Ok(RpcMessage::Request(request)) => {
@@ -198,6 +205,14 @@ impl ConnectionPeer {
                 reply(Encode::Text(jsonrpc::error(Some(&request.id), &error)));
                 Err(())
             }
+        }
+    }
+
+    /// The name of the dialect in spans.
+    fn dialect_name(&self) -> &'static str {
+        match &self.dialect_peer {
+            PeerDialect::V1(_) => "v1",
+            PeerDialect::Ahp(_) => "ahp",
         }
     }
 

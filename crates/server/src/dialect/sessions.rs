@@ -167,7 +167,7 @@ fn refused(refusal: SessionHubRefusal) -> ErrorObject {
 
 #[cfg(test)]
 mod tests {
-    use grove_host::{ConnectionUsage, Limits, SystemClock};
+    use grove_host::{ConnectionUsage, Limits, SystemClock, UsageLimits};
 
     use std::collections::VecDeque;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -176,7 +176,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_does_not_read_is_told_no_more_than_a_window() {
-        let queue = Arc::new(Queue::new(&Limits::default(), ConnectionUsage::unbounded()));
+        let limits = Limits::default();
+        let queue = Arc::new(Queue::new(&limits, ConnectionUsage::unbounded(UsageLimits::from(&limits))));
         let taken = Arc::new(AtomicUsize::new(0));
         let counted = taken.clone();
         let frames = futures_util::stream::repeat_with(move || {

@@ -14,7 +14,7 @@ use super::answer::{encode, read_params};
 use crate::principal::Principal;
 
 /// The most scopes that a request may name: more than there are.
-const MAX_NAMED_SCOPES: usize = 32;
+pub const MAX_NAMED_SCOPES: usize = 32;
 
 /// Answers a request of a principal.
 pub(super) fn answer(

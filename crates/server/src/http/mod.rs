@@ -8,7 +8,7 @@ pub(crate) mod lease_api;
 mod metrics;
 mod page;
 pub(crate) mod page_access;
-mod pairing;
+pub(crate) mod pairing;
 pub mod sdk;
 pub(crate) mod ticket;
 pub(crate) mod tls;
@@ -62,7 +62,7 @@ pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
 pub const HEAD_BYTES: usize = 16 << 10;
 /// The wrong tokens of an address within a minute that are recorded one by one.
-const RECORDED_FAILURES: u32 = 16;
+pub const RECORDED_FAILURES: u32 = 16;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -426,9 +426,9 @@ async fn prove(State(server): State<ListenerState>, request: Request) -> Respons
 }
 
 /// The items of damage at the start that are reported individually.
-const MAX_DAMAGE_REPORTED: usize = 50;
+pub const MAX_DAMAGE_REPORTED: usize = 50;
 /// How many sessions in which everything is allowed are named.
-const ALLOW_ALL_TOLD: usize = 50;
+pub const ALLOW_ALL_TOLD: usize = 50;
 
 /// Says that the host is alive; to holders of a token with the scope `read`, also its status.
 async fn healthz(State(server): State<ListenerState>, request: Request) -> Response {

@@ -15,7 +15,7 @@ use super::page_access::{ChallengeResponse, PageLogin};
 use super::{AccessError, ListenerState};
 
 /// The largest request.
-const MAX_BODY_BYTES: usize = 4 << 10;
+pub const MAX_BODY_BYTES: usize = 4 << 10;
 
 /// A page's answer to the challenge of a code.
 #[derive(Deserialize)]

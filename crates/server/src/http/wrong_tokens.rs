@@ -24,7 +24,7 @@ const SECRETS: [&str; 3] = ["tkn", "ticket", "answer"];
 const PAIRING: &str = "/pair";
 
 /// The addresses that are counted one by one. With more, the address with the fewest failures is forgotten.
-const MAX_ADDRESSES: usize = 1_024;
+pub const MAX_ADDRESSES: usize = 1_024;
 
 /// The wrong tokens that a listener has been given lately, by address.
 #[derive(Debug, Default)]

@@ -37,6 +37,7 @@ mod summaries;
 mod surviving_agents;
 mod table_sizes;
 mod titles;
+mod token_model;
 mod tokens;
 mod tree;
 mod usage;

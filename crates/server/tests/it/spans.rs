@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use grove_host::Config;
+use grove_testkit::ahp;
+use grove_testkit::host::{ADDRESS, TOKEN};
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -113,11 +115,18 @@ async fn a_turn_and_its_tool_calls_are_spans_that_end_with_them() {
     assert!(recorder.named("session").iter().any(|span| span.fields["agent"] == "scripted"));
     let connections = recorder.named("connection");
     assert!(connections.len() == 1 && connections[0].fields.contains_key("id"), "{connections:?}");
+    assert_eq!((turns[0].fields["agent"].as_str(), connections[0].fields["dialect"].as_str()), ("scripted", "\"v1\""));
+    let url = format!("ws://{ADDRESS}/ws?tkn={TOKEN}");
+    let mut other = ahp::Client::over(Box::new(host.dial()), &url, "b").await;
+    other.initialize(&[]).await;
+    let dialects: Vec<_> = recorder.named("connection").iter().map(|span| span.fields["dialect"].clone()).collect();
+    assert!(dialects.len() == 2 && dialects.contains(&"\"ahp\"".to_owned()), "{dialects:?}");
+    drop(other);
 
     drop(client);
     host.until_empty().await;
     tokio::task::yield_now().await;
-    assert!(recorder.named("connection")[0].is_closed);
+    assert!(recorder.named("connection").iter().all(|span| span.is_closed));
     let spans: Vec<Recorded> = recorder.0.lock().unwrap().values().cloned().collect();
     // This task runs now, so no other one may be inside of a span: one held across an await would be.
     assert!(spans.iter().all(|span| span.entered == 0), "{spans:?}");

@@ -1,11 +1,12 @@
 //! Limits per connection and per token: each is met on the wire, and costs only the connection that meets it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::Timestamp;
-use grove_host::{Config, Env, Host, Limits, Rate};
+use grove_host::{Config, Env, Host, Limits, Rate, UsageLimitTable, UsageLimits};
 use grove_testkit::host::{Dialer, PIPE_BYTES, PausedClock};
 use grove_testkit::{Client, ahp};
 use grove_wire::ahp::Method;
@@ -182,6 +183,33 @@ async fn unanswered_requests_of_a_token_are_bounded() {
     let mut client = Client::over(Box::new(host.dial(PIPE_BYTES).unwrap()), &TestHost::url(), "a").await;
     let refused = client.call::<Value>("ping", json!({})).await.unwrap_err();
     assert_eq!(reached(&refused), (-32029, json!({"limit": "token-open-requests", "retryAfterMs": 1_000})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_of_a_named_token_count_for_its_connections_and_can_be_changed() {
+    let clock = Arc::new(PausedClock::new(Timestamp(1_000_000)));
+    let common = UsageLimits::from(&Limits::default());
+    let few = UsageLimits { subscriptions: 1, token_subscriptions: 2, ..common };
+    // The token of hosts on pipes.
+    let token_limits = BTreeMap::from([("host".to_owned(), few)]);
+    let config = Config { token_limits, ..Config::default() };
+    let host = Host::in_memory(Env { clock, ..Env::in_memory() }, config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+    let dialer = grove_testkit::host::serve(&host).0;
+    let mut first = ahp_client(&dialer, "first").await;
+    for id in ["a", "b", "c"] {
+        first.create_session(&format!("ahp-session:/{id}")).await.unwrap();
+    }
+    first.subscribe("ahp-session:/a").await.unwrap();
+    let refused = first.subscribe("ahp-session:/b").await.unwrap_err();
+    assert_eq!(refused.data.unwrap()["limit"], "subscriptions");
+
+    host.set_usage_limits(UsageLimitTable { common, tokens: BTreeMap::new() });
+    let refused = first.subscribe("ahp-session:/b").await.unwrap_err();
+    assert_eq!(refused.data.unwrap()["limit"], "subscriptions", "a connection keeps its limits");
+    let mut second = ahp_client(&dialer, "second").await;
+    for id in ["a", "b", "c"] {
+        second.subscribe(&format!("ahp-session:/{id}")).await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

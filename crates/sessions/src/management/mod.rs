@@ -38,7 +38,7 @@ use crate::state_store::{PersistentState, StateChange, StateStore, StateStoreErr
 use crate::subscription::Subscription;
 
 /// The events that wait for a slow listener. Past it the listener is told to list again.
-const EVENTS: usize = 1024;
+pub const EVENTS: usize = 1024;
 
 /// All sessions of all providers.
 ///

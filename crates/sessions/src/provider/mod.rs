@@ -2,7 +2,7 @@
 
 mod error;
 mod events;
-mod send;
+pub(crate) mod send;
 
 use std::fmt;
 use std::sync::Arc;

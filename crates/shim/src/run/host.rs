@@ -50,7 +50,7 @@ pub(super) async fn accept_host(mut stream: UnixStream) -> Option<PendingHost> {
         stream.write_all(&out).await.ok()?;
         let mut frames = FrameBuffer::new(SMALL_BYTES);
         let hello = loop {
-            if let Some((kind, body)) = frames.next().ok()? {
+            if let Some((kind, body)) = frames.next_frame().ok()? {
                 match FromHost::decode(kind, body).ok()? {
                     Some(FromHost::Hello(hello)) => break hello,
                     _ => return None,
@@ -136,7 +136,7 @@ impl HostConnection {
     pub(super) fn receive(&mut self, mut each: impl FnMut(FromHost) -> Result<(), ShimError>) -> Result<(), ShimError> {
         let mut received_bytes = 0;
         loop {
-            while let Some((kind, body)) = self.frames.next()? {
+            while let Some((kind, body)) = self.frames.next_frame()? {
                 if let Some(words) = FromHost::decode(kind, body)? {
                     each(words)?;
                 }

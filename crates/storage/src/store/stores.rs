@@ -17,7 +17,7 @@ use super::register::ClientStorageRegister;
 use super::session_file;
 
 /// The longest name of a store.
-const MAX_NAME: usize = 64;
+pub const MAX_NAME: usize = 64;
 
 /// The stores of a host. Clones share them.
 #[derive(Clone, Debug)]

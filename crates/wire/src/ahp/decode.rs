@@ -9,7 +9,7 @@ use super::*;
 const LATEST_START: core::Timestamp = core::Timestamp(253_370_764_800_000);
 
 /// The maximum length of an id from a client.
-const MAX_ID: usize = 256;
+pub const MAX_ID: usize = 256;
 
 /// Converts an action on a chat, or on a session if `chat` is `None`. The error is the reason for the refusal.
 pub fn command(action: Action, chat: Option<&core::ChatId>) -> Result<ClientCommand, String> {

@@ -5,7 +5,7 @@
 //! is named by its id, `providerId:localId`. No session is named by `channel` here.
 
 mod call;
-mod row;
+pub(crate) mod row;
 
 use serde::{Deserialize, Serialize};
 

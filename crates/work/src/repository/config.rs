@@ -8,9 +8,9 @@ use std::str::Chars;
 use std::sync::Arc;
 
 /// The most variables that are kept. Later ones are ignored.
-const MOST: usize = 32_768;
+pub const MOST: usize = 32_768;
 /// The longest value, in bytes. A longer one is ignored.
-const LONGEST: usize = 4_096;
+pub const LONGEST: usize = 4_096;
 
 /// A configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

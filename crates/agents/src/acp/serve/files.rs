@@ -16,7 +16,7 @@ use crate::acp::random;
 pub const READ_BYTES: u64 = 10 << 20;
 
 /// The largest file whose earlier text is shown to the person who is asked.
-const SHOWN_BYTES: u64 = 1 << 20;
+pub const SHOWN_BYTES: u64 = 1 << 20;
 
 /// A write that was checked and not done yet.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ pub(crate) mod files;
 mod output_spill;
 mod plain;
 mod protected;
-mod terminals;
+pub(crate) mod terminals;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;

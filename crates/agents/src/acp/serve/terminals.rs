@@ -14,7 +14,7 @@ use super::{AgentServices, not_found, refused};
 use crate::acp::session::TerminalText;
 
 /// The number of terminals that stay known after their release. Each keeps up to a MiB.
-const RECENT: usize = 16;
+pub const RECENT: usize = 16;
 
 impl AgentServices {
     pub(crate) async fn create_terminal(

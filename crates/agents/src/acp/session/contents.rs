@@ -16,7 +16,7 @@ pub const MOST_CALLS: usize = 1_024;
 /// The bytes of content kept per turn. Larger content is shown as it comes, and not completed later.
 pub const MOST_BYTES: usize = 16 << 20;
 /// The bytes of a running call's output that are shown: its end.
-const LIVE_BYTES: usize = 16 << 10;
+pub const LIVE_BYTES: usize = 16 << 10;
 
 /// A terminal's text so far, and whether its command has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

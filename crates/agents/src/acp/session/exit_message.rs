@@ -5,7 +5,7 @@ use std::path::Path;
 use grove_shim::{AgentEnd, EndReason, stderr_tail};
 
 /// The bytes of stderr that are shown.
-const BYTES: u64 = 2 << 10;
+pub const BYTES: u64 = 2 << 10;
 const LINES: usize = 5;
 
 pub(super) fn describe_exit(end: &AgentEnd) -> String {

@@ -13,7 +13,7 @@
 mod chat;
 mod choices;
 pub(crate) mod contents;
-mod exit_message;
+pub(crate) mod exit_message;
 mod one_shot;
 mod open;
 pub(crate) mod process;
@@ -22,7 +22,7 @@ mod reader;
 mod requests;
 mod session_record;
 mod start;
-mod worker;
+pub(crate) mod worker;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ use self::worker::{SessionWorker, WorkerCommand};
 use crate::agent::*;
 
 /// The number of commands that may wait for the worker; further senders wait.
-const COMMANDS: usize = 16;
+pub const COMMANDS: usize = 16;
 
 /// The agent of one chat.
 #[derive(Debug)]

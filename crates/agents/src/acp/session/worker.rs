@@ -29,9 +29,9 @@ use crate::acp::pool::end_processes_in;
 use crate::agent::*;
 
 /// The bytes of a conversation that are retold to an agent that has forgotten it.
-const RECAP_BYTES: usize = 64 << 10;
+pub const RECAP_BYTES: usize = 64 << 10;
 /// The time that an agent may take to close a session that is no longer needed.
-const CLOSING: Duration = Duration::from_secs(5);
+pub const CLOSING: Duration = Duration::from_secs(5);
 
 /// A command to the worker.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use crate::sequencer::HostStopped;
 use crate::session::SessionTask;
 
 /// The part of a conversation that a summarizer gets, in bytes, if its window is unknown.
-const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;
+pub const DEFAULT_TRANSCRIPT_BYTES: u64 = 256 << 10;
 /// The estimated bytes of a token, and the percentage of a summarizer's window that is filled.
 const BYTES_PER_TOKEN: u64 = 4;
 const WINDOW_PERCENT: u64 = 60;

@@ -317,7 +317,7 @@ impl Peer {
     /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, channels: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.config().limits;
-        let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), limits.subscriptions);
+        let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), self.queue.usage().limits().subscriptions);
         let mut all = Vec::with_capacity(channels.len());
         for uri in channels {
             let opened = match ChannelName::parse(uri).and_then(wanted).filter(|_| left > 0) {

@@ -13,7 +13,7 @@ pub(crate) mod connect;
 pub(crate) mod dispatch;
 mod resources;
 pub(crate) mod sessions;
-mod snapshot;
+pub(crate) mod snapshot;
 pub(crate) mod turns;
 
 use std::sync::Arc;

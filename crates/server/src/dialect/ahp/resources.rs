@@ -138,7 +138,7 @@ impl Peer {
         };
         let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
         let watcher = self.host.watcher().map_err(|error| watch_error(&error, &params.uri))?;
-        let most = self.host.config().limits.watches;
+        let most = self.queue.usage().limits().watches;
         if self.watches.all.len() >= most {
             return Err(limit_reached(&LimitReached::watches(most)));
         }

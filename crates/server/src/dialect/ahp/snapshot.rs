@@ -14,7 +14,7 @@ use super::wanted;
 use crate::dialect::turns::newest;
 
 /// The snapshots of full size in one answer; with more, each has fewer turns.
-const FULL_SNAPSHOTS: usize = 8;
+pub const FULL_SNAPSHOTS: usize = 8;
 
 /// The size of the snapshot that a client wants of a chat.
 #[derive(Clone, Copy, Debug)]

@@ -213,7 +213,7 @@ impl Peer {
     /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
     async fn open_all(&self, uris: &[String]) -> Vec<Option<HistorySnapshot>> {
         let limits = &self.host.config().limits;
-        let (share, mut left) = (share(limits, uris.len()), limits.subscriptions);
+        let (share, mut left) = (share(limits, uris.len()), self.queue.usage().limits().subscriptions);
         let mut foreign = Vec::with_capacity(uris.len());
         for uri in uris {
             let opened = match left {

@@ -21,7 +21,7 @@ use crate::session::SessionWorkspace;
 const FOLDERS: &str = "folders";
 const REPOSITORIES: &str = "repositories";
 /// The most offers at once. The person types more of a name to find others.
-const MAX_OFFERS: usize = 200;
+pub const MAX_OFFERS: usize = 200;
 
 /// A repository that a session of the host works in.
 struct KnownRepository {

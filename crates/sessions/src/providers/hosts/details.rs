@@ -14,7 +14,7 @@ use crate::ids::{Markdown, Uri};
 use crate::session::{ChatFileChange, FileOperation, Mode, StatusBits};
 
 /// The most changed files of a chat. Further ones are left out.
-const MAX_CHANGES: usize = 1_000;
+pub const MAX_CHANGES: usize = 1_000;
 
 /// The details from the channels of a session. They stay after the subscriptions end.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -27,7 +27,7 @@ use crate::session::{
 /// The time that the list may take to show an action. The action is done all the same.
 pub(super) const LISTING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most drafts at once.
-const MAX_DRAFTS: usize = 100;
+pub const MAX_DRAFTS: usize = 100;
 
 pub(super) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -24,7 +24,7 @@ use super::{HostOptions, ListenDepth};
 use crate::provider::Availability;
 
 /// The most running sessions that are subscribed to: those that changed last. Of further ones only the list tells.
-const MAX_FOLLOWED: usize = 8;
+pub const MAX_FOLLOWED: usize = 8;
 /// The time for which changes of the list are gathered before it is cached.
 const KEEP_PAUSE: Duration = Duration::from_secs(2);
 

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The most chats beside the main one that are followed: the newest. Of further ones only the session's own state
 /// tells.
-const MAX_CHATS: usize = 32;
+pub const MAX_CHATS: usize = 32;
 
 /// Shows the details from the channels of a session until it is stopped. Then the last details are shown once more.
 pub(super) async fn follow(

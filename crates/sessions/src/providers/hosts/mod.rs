@@ -24,18 +24,18 @@
 //! events about that session are held back meanwhile, so that both are never listed at once. If sending fails, it is a
 //! draft again.
 
-mod browse;
-mod cache;
-mod details;
-mod drafts;
-mod driver;
-mod follow;
+pub(crate) mod browse;
+pub(crate) mod cache;
+pub(crate) mod details;
+pub(crate) mod drafts;
+pub(crate) mod driver;
+pub(crate) mod follow;
 mod identity;
 mod message;
 mod retry_delays;
 mod session_actions;
 mod state;
-mod table;
+pub(crate) mod table;
 
 use std::sync::Arc;
 use std::time::Duration;

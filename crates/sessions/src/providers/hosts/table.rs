@@ -25,7 +25,7 @@ use drafts::SendingDraft;
 pub(super) use drafts::{DraftSession, MainChat};
 
 /// The most sessions of a host that are shown. Further ones are left out.
-const MAX_ROWS: usize = 50_000;
+pub const MAX_ROWS: usize = 50_000;
 /// The most folders whose repository is known.
 const MAX_FOLDERS: usize = 1_000;
 
