@@ -44,6 +44,7 @@ mod json_errors;
 mod listeners;
 mod open_files;
 mod page;
+mod past_requests;
 mod policy_edits;
 mod policy_files;
 mod question_dialog;
