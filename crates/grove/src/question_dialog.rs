@@ -76,16 +76,10 @@ impl QuestionDialog {
                 for (number, option) in permission.options.iter().enumerate() {
                     words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(&option.label)));
                 }
-                let has_rules = !permission.always_choices().is_empty();
-                if has_rules {
+                if !permission.always_choices().is_empty() {
                     words.push_str(&format!("\n  {} Always allow …", bold(ALWAYS)));
                 }
-                let prompt = match (permission.options.is_empty(), has_rules) {
-                    (true, false) => "[y/n]",
-                    (true, true) => "[y/n/a]",
-                    (false, false) => "[y/n, or a number]",
-                    (false, true) => "[y/n/a, or a number]",
-                };
+                let prompt = if permission.options.is_empty() { "[y/n]" } else { "[y/n, or a number]" };
                 (words, prompt.to_owned())
             }
             PendingRequest::Questions { request, .. } => {
@@ -476,7 +470,7 @@ mod tests {
     #[test]
     fn a_rule_is_shown_as_it_is_stored_before_it_is_chosen() {
         let mut dialog = dialog();
-        assert!(dialog.words().1.contains("y/n/a"), "{:?}", dialog.words());
+        assert!(dialog.words().0.contains("Always allow …"), "{:?}", dialog.words());
         assert!(matches!(dialog.reply("a"), DialogStep::Next));
         let (words, _) = dialog.words();
         assert!(words.contains("allow shell \"make *\" everywhere (/g.toml)"), "{words}");

@@ -4,11 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+/// Clap would write every alternative into one long line.
+const CHECK_USAGE: &str = "grove policy check [OPTIONS] <COMMAND>
+       grove policy check [OPTIONS] <--read|--edit|--fetch|--tool> <SUBJECT>";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the rules that count in a folder, and where each stands
     Show(PolicyFolderArgs),
     /// Judge a command, a path, an address or a tool by the rules, and say which rule decides
+    #[command(override_usage = CHECK_USAGE)]
     Check(PolicyCheckArgs),
     /// Trust the present content of the folder's .grove/policy.toml
     Trust(PolicyFolderArgs),

@@ -384,6 +384,11 @@ fn turns() -> BTreeSet<String> {
     assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(9));
     goldens.of("deny", &["waiting"]);
     assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(0));
+    assert_eq!(goldens.place.run(&["send", "waiting", &script(&permission)]).code, Some(0));
+    assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(9));
+    goldens.run("approve-offers", "approve", &["waiting", "--always", "session"]);
+    goldens.run("approve-always", "approve", &["waiting", "--always", "session", "--rule", "1"]);
+    assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(0));
     assert_eq!(goldens.place.run(&["send", "waiting", &script(&json!([{"hang": true}]))]).code, Some(0));
     goldens.of("cancel", &["waiting"]);
     let steps = json!([{"reason": "thinking"}, {"say": "hello"}, {"tool": {"name": "look", "output": "found"}},
