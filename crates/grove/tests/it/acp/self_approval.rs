@@ -139,7 +139,8 @@ async fn an_agent_cannot_approve_its_own_requests() {
     let mut attempts = audited("agent-attempt");
     assert!(attempts.iter().all(|attempt| attempt["outcome"] == "refused"), "{attempts:#?}");
     attempts.retain(|attempt| attempt["session"] == ID);
-    assert_eq!(attempts.len(), 4, "{attempts:#?}");
+    // Each approval of the helpers and of the terminal, and the rule.
+    assert_eq!(attempts.len(), 5, "{attempts:#?}");
     let approvals = audited("approve");
     assert_eq!(approvals.last().unwrap()["outcome"], "done", "{approvals:#?}");
     assert_eq!(approvals.last().unwrap()["detail"], "rm x", "{approvals:#?}");
