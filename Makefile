@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,10 @@ bench-sessionfs: ## Measure what the Copilot SDK waits for, beside the real Copi
 
 bench-sessions: ## Measure how 10,000 sessions of five providers are listed and followed, over loopback (about 1 minute)
 	$(CARGO) run --release -p grove-bench-sessions
+
+bench-policy: ## Measure how 10,000 answered permission requests are judged by rules
+	$(CARGO) build --release -p grove
+	$(CARGO) run --release -p grove-bench-policy
 
 bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 6 minutes)
 	$(CARGO) run --release -p grove-bench-history

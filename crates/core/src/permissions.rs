@@ -11,6 +11,9 @@ pub const MAX_PERMISSION_RULES: usize = 1_000;
 /// The maximum length of a rule's argument or of a folder, in bytes.
 pub const MAX_PERMISSION_ARGUMENT: usize = 4_096;
 
+/// The member of a call's or an answer's extra data that names the rule which answered.
+pub const POLICY_RULE: &str = "policyRule";
+
 /// The permission policy of a session. Without one, people are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -29,6 +32,9 @@ pub struct Permissions {
     /// The workspace folder, if it is not the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
+    /// Rules of the policy grammar that a person added to this session, in TOML.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policy_rules: Vec<String>,
 }
 
 /// A kind of permission request, optionally narrowed by an argument.
@@ -60,6 +66,8 @@ pub enum PermissionsChange {
     },
     AddDirectory(String),
     Primary(String),
+    /// Adds rules of the policy grammar, in TOML.
+    AddPolicyRules(Vec<String>),
     /// Forgets the remembered answers and the rules that allow something.
     Forget,
     /// Removes everything that is allowed without asking. Rules that deny stay.
@@ -81,9 +89,13 @@ impl Permissions {
     fn is_within_bounds(&self) -> bool {
         let rules = [&self.approved, &self.denied];
         let arguments = rules.iter().flat_map(|rules| rules.iter()).filter_map(|rule| rule.argument.as_ref());
+        let texts = [&self.directories, &self.policy_rules];
         rules.iter().all(|rules| rules.len() <= MAX_PERMISSION_RULES)
-            && self.directories.len() <= MAX_PERMISSION_RULES
-            && arguments.chain(&self.directories).chain(&self.primary).all(|text| text.len() <= MAX_PERMISSION_ARGUMENT)
+            && texts.iter().all(|texts| texts.len() <= MAX_PERMISSION_RULES)
+            && arguments
+                .chain(texts.into_iter().flatten())
+                .chain(&self.primary)
+                .all(|text| text.len() <= MAX_PERMISSION_ARGUMENT)
     }
 }
 
@@ -147,9 +159,14 @@ impl PermissionsChange {
                 }
             }
             PermissionsChange::Primary(folder) => policy.primary = Some(folder),
+            PermissionsChange::AddPolicyRules(rules) => {
+                let new: Vec<_> = rules.into_iter().filter(|rule| !policy.policy_rules.contains(rule)).collect();
+                policy.policy_rules.extend(new);
+            }
             PermissionsChange::Forget => {
                 details.remembered.clear();
                 policy.approved.clear();
+                policy.policy_rules.clear();
             }
             PermissionsChange::Revoke => {
                 details.remembered.retain(|known| !known.option.allows);
@@ -276,7 +293,9 @@ mod tests {
         let denied = vec![rule(PermissionKind::Shell, "rm:*")];
         let approved = vec![rule(PermissionKind::Shell, "git:*")];
         let directories = vec!["/w".to_owned()];
-        let policy = Permissions { allow_all: true, approved, denied: denied.clone(), directories, primary: None };
+        let policy_rules = vec!["[[rules]]".to_owned()];
+        let policy =
+            Permissions { allow_all: true, approved, denied: denied.clone(), directories, primary: None, policy_rules };
         let details =
             SessionDetails { permissions: Some(policy), remembered: remembered.to_vec(), ..SessionDetails::default() };
         let after = PermissionsChange::Revoke.apply(&details);
@@ -294,5 +313,9 @@ mod tests {
         let add = (0..=MAX_PERMISSION_RULES).map(|at| rule(PermissionKind::Read, &at.to_string())).collect();
         let change = PermissionsChange::Rules { add, remove: vec![], remove_all: false };
         assert_eq!(change.apply(&SessionDetails::default()), None);
+        let rules = (0..=MAX_PERMISSION_RULES).map(|at| at.to_string()).collect();
+        assert_eq!(PermissionsChange::AddPolicyRules(rules).apply(&SessionDetails::default()), None);
+        let rules = vec!["x".repeat(MAX_PERMISSION_ARGUMENT + 1)];
+        assert_eq!(PermissionsChange::AddPolicyRules(rules).apply(&SessionDetails::default()), None);
     }
 }

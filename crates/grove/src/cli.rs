@@ -43,9 +43,11 @@ pub(crate) use import_export::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 pub(crate) use log_files::{CheckArgs, InspectArgs, RulesName};
 pub(crate) use maintenance::{BundleArgs, DebugCommand, DuArgs, GcArgs};
 use maintenance::{DU_HELP, GC_HELP};
-pub(crate) use policy::{PolicyCommand, PolicyImportArgs, PolicyTool};
+pub(crate) use policy::{
+    PolicyCheckArgs, PolicyCommand, PolicyFolderArgs, PolicyImportArgs, PolicyPastArgs, PolicySubject, PolicyTool,
+};
 use requests::{ANSWER_HELP, APPROVE_HELP, PERMISSIONS_HELP};
-pub(crate) use requests::{AnswerArgs, ApproveArgs, DenyArgs, PermissionArgs, SessionPermissionsArgs};
+pub(crate) use requests::{AlwaysTarget, AnswerArgs, ApproveArgs, DenyArgs, PermissionArgs, SessionPermissionsArgs};
 use sessions::CD_HELP;
 pub(crate) use sessions::{CdArgs, LsArgs, RmArgs};
 use tokens::TOKEN_HELP;

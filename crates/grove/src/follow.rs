@@ -295,7 +295,7 @@ impl<T: ChatClient> ChatFollower<'_, T> {
                 }
                 PendingRequest::ToolPermission(_) | PendingRequest::Questions { .. } if interactive => {
                     if self.asking.is_none() {
-                        let waiting = self.with_diffs(waiting).await;
+                        let waiting = self.with_details(waiting).await;
                         let asking = self.asking.insert(QuestionDialog::new(waiting));
                         ask(asking, &mut self.screen)?;
                     }
@@ -309,9 +309,12 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(())
     }
 
-    /// Fetches the changes that a permission request is about.
-    async fn with_diffs(&self, waiting: PendingRequest) -> PendingRequest {
+    /// Fetches the changes that a permission request is about, and the rules that would answer it.
+    async fn with_details(&self, waiting: PendingRequest) -> PendingRequest {
         let PendingRequest::ToolPermission(mut permission) = waiting else { return waiting };
+        // Without an answer in time, nothing is offered.
+        let offers = tokio::time::timeout(FETCH, self.chat_client.rule_offers(&permission)).await;
+        *permission.offers = offers.unwrap_or_default();
         let current_folder = current_folder();
         for edit in permission.edits.iter().take(MAX_FILES) {
             let (name, verb) = edited(edit, current_folder.as_deref());
@@ -392,6 +395,17 @@ impl<T: ChatClient> ChatFollower<'_, T> {
             DialogStep::Again(why) => {
                 self.screen.line(red(why))?;
                 ask(asking, &mut self.screen)?;
+            }
+            DialogStep::AllowAlways(permission, choice) => {
+                self.dealt_with.insert(asking.id().to_owned());
+                self.asking = None;
+                match self.chat_client.allow_always(&permission, choice).await {
+                    Ok(allowed) => self.screen.line(dim(format!("  always: {}", sanitize(&allowed.text))))?,
+                    Err(error) => {
+                        self.dealt_with.remove(&permission.request);
+                        self.screen.line(red(format!("failed: {}", sanitize(&format!("{error:#}")))))?;
+                    }
+                }
             }
             DialogStep::Done(command) => {
                 self.dealt_with.insert(asking.id().to_owned());

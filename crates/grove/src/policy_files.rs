@@ -11,8 +11,10 @@ use std::time::SystemTime;
 use anyhow::Context;
 use grove_host::{LoadedRules, PermissionRules};
 use grove_policy::{GrammarError, Kind, Policy, Rule, RuleSet, Selector, Verdict, content_hash};
+use grove_wire::x_grove::policy::RuleTarget;
 
 use crate::data_folder::write_private;
+use crate::policy_edits;
 
 /// The file of a repository, relative to the working directory or a folder above it.
 pub(crate) const REPOSITORY_FILE: &str = ".grove/policy.toml";
@@ -112,13 +114,43 @@ impl PolicyFiles {
         if let Some(problem) = &file.problem {
             anyhow::bail!("{problem}");
         }
-        let mut hashes = self.trusted_hashes();
-        if let Some(hash) = file.hash.clone().filter(|hash| !hashes.contains(hash)) {
-            hashes.push(hash);
-            let from = hashes.len().saturating_sub(MAX_TRUSTED);
-            write_private(&self.trusted, &serde_json::to_string_pretty(&hashes[from..])?)?;
+        if let Some(hash) = file.hash.clone() {
+            self.trust_hash(hash)?;
         }
         Ok(RulesFile { is_trusted: true, ..file })
+    }
+
+    fn trust_hash(&self, hash: String) -> anyhow::Result<()> {
+        let mut hashes = self.trusted_hashes();
+        if hashes.contains(&hash) {
+            return Ok(());
+        }
+        hashes.push(hash);
+        let from = hashes.len().saturating_sub(MAX_TRUSTED);
+        write_private(&self.trusted, &serde_json::to_string_pretty(&hashes[from..])?)
+    }
+
+    /// Adds rules to a repository's file, and trusts exactly the content that is written.
+    fn add_to_repository(&self, file: &Path, rules: &[Rule]) -> anyhow::Result<()> {
+        let content = match self.content(file) {
+            None => String::new(),
+            Some(content) => {
+                let content = content.map_err(|problem| anyhow::anyhow!(problem))?;
+                // An agent may have written it: trusting the new content must not trust the rest with it.
+                if !self.trusted_hashes().contains(&content_hash(content.as_bytes())) {
+                    let folder = file.parent().and_then(Path::parent).unwrap_or(file);
+                    anyhow::bail!(
+                        "nobody has trusted the content of {}: read it, then run `grove policy trust {}`",
+                        file.display(),
+                        folder.display()
+                    );
+                }
+                content
+            }
+        };
+        let text = policy_edits::with_rules(&content, rules, file)?;
+        policy_edits::write_repository_file(file, &text)?;
+        self.trust_hash(content_hash(text.as_bytes()))
     }
 
     fn trusted_hashes(&self) -> Vec<String> {
@@ -205,6 +237,12 @@ fn repository_file(folder: &Path) -> Option<PathBuf> {
     None
 }
 
+/// The file that rules for the sessions in a folder are added to: the present one, else one in the repository's folder.
+fn new_repository_file(folder: &Path) -> PathBuf {
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder);
+    repository_file(folder).unwrap_or_else(|| root.join(REPOSITORY_FILE))
+}
+
 impl PermissionRules for PolicyFiles {
     fn rules_for(&self, folder: Option<&Path>) -> LoadedRules {
         let files = self.files_for(folder);
@@ -216,6 +254,23 @@ impl PermissionRules for PolicyFiles {
         });
         let policy = Arc::new(Self::policy(&files));
         LoadedRules { policy, home: Some(self.home()), warning: problem.or(untrusted) }
+    }
+
+    fn file_of(&self, target: RuleTarget, folder: Option<&Path>) -> Option<PathBuf> {
+        match target {
+            RuleTarget::Session => None,
+            RuleTarget::Repository => folder.map(new_repository_file),
+            RuleTarget::Everywhere => Some(self.settings.clone()),
+        }
+    }
+
+    fn add_rules(&self, target: RuleTarget, folder: Option<&Path>, rules: &[Rule]) -> Result<PathBuf, String> {
+        let file = self.file_of(target, folder).ok_or("there is no file for it")?;
+        let added = match target {
+            RuleTarget::Repository => self.add_to_repository(&file, rules),
+            RuleTarget::Session | RuleTarget::Everywhere => policy_edits::add_to_settings(&file, rules),
+        };
+        added.map(|()| file).map_err(|error| format!("{error:#}"))
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
@@ -301,5 +356,32 @@ mod tests {
         std::os::unix::fs::symlink(root.join("missing"), root.join("dangling")).unwrap();
         assert_eq!(files.real_path(&root.join("dangling")), None, "it leads nowhere yet");
         assert_eq!(files.real_path(&root.join("dangling/b")), None);
+    }
+
+    #[test]
+    fn a_rule_for_a_repository_trusts_what_it_writes_and_nothing_that_others_wrote() {
+        let place = tempfile::tempdir().unwrap();
+        let (work, data) = (place.path().join("work"), place.path().join("data"));
+        std::fs::create_dir_all(work.join("src")).unwrap();
+        std::fs::create_dir_all(work.join(".git")).unwrap();
+        std::fs::create_dir_all(&data).unwrap();
+        let files = PolicyFiles::new(&place.path().join("grove.toml"), &data, place.path());
+        let inner = work.join("src");
+        let rules: Vec<Rule> =
+            RuleSet::parse_repository(RULES, "p").unwrap().rules.into_iter().map(|rule| rule.rule).collect();
+        let file = files.add_rules(RuleTarget::Repository, Some(&inner), &rules[..1]).unwrap();
+        assert_eq!(file, work.join(REPOSITORY_FILE));
+        assert_eq!(verdict(&files, &inner, "ls"), Verdict::Allow);
+
+        let mut text = std::fs::read_to_string(&file).unwrap();
+        text.push_str("[[rules]]\nallow = \"any\"\n");
+        std::fs::write(&file, text).unwrap();
+        let refused = files.add_rules(RuleTarget::Repository, Some(&inner), &rules).unwrap_err();
+        assert!(refused.contains("grove policy trust"), "{refused}");
+        assert_eq!(verdict(&files, &inner, "ls"), Verdict::Ask, "an agent may have written it");
+
+        files.add_rules(RuleTarget::Everywhere, Some(&inner), &rules[..1]).unwrap();
+        assert_eq!(verdict(&files, place.path(), "ls"), Verdict::Allow);
+        assert_eq!(files.file_of(RuleTarget::Session, Some(&inner)), None);
     }
 }

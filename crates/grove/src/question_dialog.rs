@@ -7,7 +7,7 @@ use grove_wire::ahp::{
 };
 use serde_json::Number;
 
-use crate::chat_client::{ChatCommand, PendingRequest, PermissionDecision, ToolPermission};
+use crate::chat_client::{AlwaysChoice, ChatCommand, PendingRequest, PermissionDecision, ToolPermission};
 use crate::show::call::{self, ToolCallSubject};
 use crate::show::diff;
 use crate::show::facts::{self, current_folder};
@@ -23,6 +23,8 @@ const MAX_DETAIL_LINES: usize = 2_000;
 pub(crate) struct QuestionDialog {
     waiting: PendingRequest,
     answers: Vec<(String, ChatInputAnswer)>,
+    /// The user chooses a rule to allow always.
+    is_choosing_rule: bool,
 }
 
 /// The outcome of a line.
@@ -35,11 +37,13 @@ pub(crate) enum DialogStep {
     Again(String),
     /// The user wants details before answering.
     Details(String),
+    /// The user chose a rule that answers this request and later ones.
+    AllowAlways(Box<ToolPermission>, AlwaysChoice),
 }
 
 impl QuestionDialog {
     pub(crate) fn new(waiting: PendingRequest) -> Self {
-        Self { waiting, answers: Vec::new() }
+        Self { waiting, answers: Vec::new(), is_choosing_rule: false }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -57,6 +61,7 @@ impl QuestionDialog {
     /// The text before the prompt, and the prompt.
     pub(crate) fn words(&self) -> (String, String) {
         match &self.waiting {
+            PendingRequest::ToolPermission(permission) if self.is_choosing_rule => rule_words(permission),
             PendingRequest::ToolPermission(permission) => {
                 let question = call::question(permission);
                 let (lines, is_all) = subject(permission, &question);
@@ -70,6 +75,9 @@ impl QuestionDialog {
                 }
                 for (number, option) in permission.options.iter().enumerate() {
                     words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(&option.label)));
+                }
+                if !permission.always_choices().is_empty() {
+                    words.push_str(&format!("\n  {} Always allow …", bold(ALWAYS)));
                 }
                 let prompt = if permission.options.is_empty() { "[y/n]" } else { "[y/n, or a number]" };
                 (words, prompt.to_owned())
@@ -131,6 +139,11 @@ impl QuestionDialog {
         {
             return DialogStep::Details(details);
         }
+        if let PendingRequest::ToolPermission(permission) = &self.waiting
+            && let Some(step) = rule_step(permission, &mut self.is_choosing_rule, line)
+        {
+            return step;
+        }
         let given = match &self.waiting {
             PendingRequest::ToolPermission(permission) => {
                 return match verdict(permission, line) {
@@ -166,6 +179,38 @@ impl QuestionDialog {
         };
         ChatCommand::Answer { chat, request: self.id().to_owned(), answers: accepted.then(|| self.answers.clone()) }
     }
+}
+
+/// The answer that leads to the offered rules.
+const ALWAYS: &str = "a";
+
+/// The offered rules, exactly as they would be stored.
+fn rule_words(permission: &ToolPermission) -> (String, String) {
+    let mut words = format!("{} {}", yellow("?"), bold("Which rule, and where?"));
+    for (number, (_, choice)) in permission.always_choices().iter().enumerate() {
+        words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(choice)));
+    }
+    (words, "[a number, or n to go back]".to_owned())
+}
+
+/// Handles a line about rules; `None` if the line is about something else.
+fn rule_step(permission: &ToolPermission, is_choosing: &mut bool, line: &str) -> Option<DialogStep> {
+    let choices = permission.always_choices();
+    let line = line.trim();
+    if !*is_choosing {
+        let is_option = permission.options.iter().any(|option| option.id == line || option.label == line);
+        *is_choosing = line.eq_ignore_ascii_case(ALWAYS) && !choices.is_empty() && !is_option;
+        return is_choosing.then_some(DialogStep::Next);
+    }
+    if yes_or_no(line) == Some(false) {
+        *is_choosing = false;
+        return Some(DialogStep::Next);
+    }
+    let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    Some(match number.and_then(|at| choices.into_iter().nth(at)) {
+        Some((choice, _)) => DialogStep::AllowAlways(Box::new(permission.clone()), choice),
+        None => DialogStep::Again("a number of the list, or n".to_owned()),
+    })
 }
 
 /// The command, diff or input of a permission request, in a few lines, and whether they are complete.
@@ -402,5 +447,52 @@ fn default(question: &ChatInputQuestion) -> Option<ChatInputAnswerValue> {
             Some(ChatInputAnswerValue::Boolean(ChatInputBooleanAnswer { value }))
         }
         ChatInputQuestion::SingleSelect(_) | ChatInputQuestion::MultiSelect(_) | ChatInputQuestion::Unknown(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_wire::x_grove::policy::{OfferedRule, OfferedTarget, PolicyOffersResult, RuleTarget};
+
+    use super::*;
+
+    fn dialog() -> QuestionDialog {
+        let rule = |text: &str| OfferedRule { text: text.to_owned(), toml: format!("toml of {text}") };
+        let target = |target, file: Option<&str>| OfferedTarget { target, file: file.map(str::to_owned) };
+        let offers = Box::new(PolicyOffersResult {
+            rules: vec![rule("allow shell \"make x\""), rule("allow shell \"make *\"")],
+            targets: vec![target(RuleTarget::Session, None), target(RuleTarget::Everywhere, Some("/g.toml"))],
+        });
+        let permission = ToolPermission { request: "r".to_owned(), offers, ..ToolPermission::default() };
+        QuestionDialog::new(PendingRequest::ToolPermission(permission))
+    }
+
+    #[test]
+    fn a_rule_is_shown_as_it_is_stored_before_it_is_chosen() {
+        let mut dialog = dialog();
+        assert!(dialog.words().0.contains("Always allow …"), "{:?}", dialog.words());
+        assert!(matches!(dialog.reply("a"), DialogStep::Next));
+        let (words, _) = dialog.words();
+        assert!(words.contains("allow shell \"make *\" everywhere (/g.toml)"), "{words}");
+        assert!(matches!(dialog.reply("9"), DialogStep::Again(_)));
+        assert!(matches!(dialog.reply("n"), DialogStep::Next));
+        assert!(matches!(dialog.reply("y"), DialogStep::Done(_)), "n leads back to the question");
+        assert!(matches!(dialog.reply("a"), DialogStep::Next));
+        match dialog.reply("4") {
+            DialogStep::AllowAlways(_, choice) => {
+                assert_eq!(
+                    (choice.rule.toml.as_str(), choice.target),
+                    ("toml of allow shell \"make *\"", RuleTarget::Everywhere)
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn without_offers_there_is_nothing_to_allow_always() {
+        let permission = ToolPermission::default();
+        let mut dialog = QuestionDialog::new(PendingRequest::ToolPermission(permission));
+        assert!(matches!(dialog.reply("a"), DialogStep::Again(_)));
     }
 }

@@ -7,15 +7,20 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use grove_agents::call_subject;
 use grove_core::{
-    ActiveTurn, ClientCommand, Decision, Part, PermissionTarget, Session, Timestamp, ToolCallStatus, is_unprintable,
+    ActiveTurn, ClientCommand, ConfirmationReason, Decision, Part, PermissionRequest, PermissionTarget, Session,
+    Timestamp, ToolCall, ToolCallStatus, is_unprintable,
 };
+use grove_policy::{Kind, RequestAction};
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 
 /// The characters of a text in a record.
 pub const MAX_TEXT_CHARS: usize = 300;
+/// The bytes of the subject of a recorded request. A longer subject is left out.
+pub const MAX_SUBJECT_BYTES: usize = 2_000;
 
 /// Stores audit records. It never blocks the caller and never fails it.
 pub trait AuditLog: Send + Sync {
@@ -42,10 +47,62 @@ pub struct AuditRecord {
     /// The subject of the operation: the excerpt of a command, the name of a rule or of a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The permission request that was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<AuditedRequest>,
     pub outcome: AuditOutcome,
     /// The reason of a refusal or a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A permission request that a person answered, as rules see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditedRequest {
+    pub agent: String,
+    /// The agent's id of the tool call.
+    pub call: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// The command, the paths, the address or the tool. It is empty if it is not known or too long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subject: Vec<String>,
+}
+
+impl AuditedRequest {
+    fn of(tip: &Session, call: &ToolCall, request: &PermissionRequest) -> Self {
+        let folder = tip.working_directories.first().and_then(|folder| grove_work::local_path(folder).ok());
+        let directory = folder.map(|folder| folder.to_string_lossy().into_owned());
+        let action = call_subject(tip.agent.as_str(), call, Some(request), directory.as_deref());
+        let kind = action.kind();
+        let subject = match action {
+            RequestAction::Read { paths } | RequestAction::Edit { paths } => paths,
+            RequestAction::Shell { command: one }
+            | RequestAction::Fetch { url: one }
+            | RequestAction::Mcp { tool: one } => {
+                vec![one]
+            }
+            RequestAction::Unknown { .. } => Vec::new(),
+        };
+        let is_short = subject.iter().map(String::len).sum::<usize>() <= MAX_SUBJECT_BYTES;
+        let subject = if is_short { subject } else { Vec::new() };
+        Self { agent: bounded(tip.agent.as_str()), call: bounded(call.id.as_str()), directory, kind, subject }
+    }
+
+    /// The effect that was asked for.
+    pub fn action(&self) -> RequestAction {
+        match (self.kind, &self.subject[..]) {
+            (Some(Kind::Read), [_, ..]) => RequestAction::Read { paths: self.subject.clone() },
+            (Some(Kind::Edit), [_, ..]) => RequestAction::Edit { paths: self.subject.clone() },
+            (Some(Kind::Shell), [command]) => RequestAction::Shell { command: command.clone() },
+            (Some(Kind::Fetch), [url]) => RequestAction::Fetch { url: url.clone() },
+            (Some(Kind::Mcp), [tool]) => RequestAction::Mcp { tool: tool.clone() },
+            (kind, _) => RequestAction::Unknown { kind },
+        }
+    }
 }
 
 /// Defines a set of words that records contain.
@@ -133,6 +190,7 @@ impl AuditRecord {
             operation: bounded(operation),
             session: None,
             detail: None,
+            request: None,
             outcome: AuditOutcome::Unanswered,
             reason: None,
         }
@@ -188,7 +246,11 @@ impl PendingRecord {
             ClientCommand::ResolvePermission { chat, question, verdict, .. } => {
                 record.action = by_decision(verdict.decision);
                 let turn = tip.chat(chat).and_then(|chat| chat.active.as_deref());
-                record.detail = turn.and_then(|turn| asked_for(turn, question)).map(|text| bounded(&text));
+                let Some((call, request)) = turn.and_then(|turn| pending_request(turn, question)) else { return };
+                record.detail = asked_for(request).map(|text| bounded(&text));
+                // A client may answer by a setting of its own, which is nobody's word on this request.
+                let is_by_person = verdict.by == ConfirmationReason::Person;
+                record.request = is_by_person.then(|| AuditedRequest::of(tip, call, request));
             }
             ClientCommand::ConfirmResult { decision, .. } => record.action = by_decision(*decision),
             ClientCommand::AnswerInput { .. } => record.action = AuditAction::Answer,
@@ -221,19 +283,26 @@ fn by_decision(decision: Decision) -> AuditAction {
     }
 }
 
-/// The command or the path that a permission request is about.
-fn asked_for(turn: &ActiveTurn, question: &PermissionTarget) -> Option<String> {
+/// The permission request that an answer is about, and its call.
+fn pending_request<'t>(
+    turn: &'t ActiveTurn,
+    question: &PermissionTarget,
+) -> Option<(&'t ToolCall, &'t PermissionRequest)> {
     let mut calls = turn.parts().iter().filter_map(|part| match part {
         Part::ToolCall(call) => match &call.status {
-            ToolCallStatus::PendingConfirmation(request) => Some((call, request)),
+            ToolCallStatus::PendingConfirmation(request) => Some((&**call, request)),
             _ => None,
         },
         _ => None,
     });
-    let (_, request) = calls.find(|(call, request)| match question {
+    calls.find(|(call, request)| match question {
         PermissionTarget::Request(id) => request.id == *id,
         PermissionTarget::OfToolCall(id) => call.id == *id,
-    })?;
+    })
+}
+
+/// The command or the path that a permission request is about.
+fn asked_for(request: &PermissionRequest) -> Option<String> {
     let texts = [&request.full_command_text, &request.path, &request.title, &request.intention];
     texts.into_iter().flatten().next().cloned()
 }

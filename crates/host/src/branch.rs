@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::env::Spawn;
 use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
+use crate::rule_offers::RuleOfferError;
 use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{
     CommandError, ForkPlan, HandoverAnswer, HandoverRequest, MigrateError, MigrateOutcome, ToSession, TreeAnswer,
@@ -46,6 +47,8 @@ pub enum SessionRequestError {
     WorkingDirectory(#[from] FileError),
     #[error("a client stores this session: it names the working directory when it resumes the session")]
     DirectoryOfClient,
+    #[error(transparent)]
+    RuleOffer(#[from] RuleOfferError),
     #[error(transparent)]
     HostStopped(#[from] HostStopped),
 }

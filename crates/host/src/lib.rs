@@ -78,6 +78,7 @@ pub mod limits;
 mod policy;
 mod refusal;
 mod removal;
+mod rule_offers;
 pub mod sequencer;
 pub mod session;
 pub mod session_hub;
@@ -98,9 +99,10 @@ pub use host::{
     install_hint,
 };
 pub use leases::Lease;
-pub use policy::{LoadedRules, PermissionRules};
+pub use policy::{LoadedRules, PermissionRules, resolve_links};
 pub use refusal::{Refusal, refusal_label};
 pub use removal::EraseError;
+pub use rule_offers::RuleOfferError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;
 pub use trust::FolderTrust;

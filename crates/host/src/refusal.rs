@@ -13,6 +13,7 @@ use grove_tree::LogError;
 use crate::branch::SessionRequestError;
 use crate::host::CreateError;
 use crate::import::ImportError;
+use crate::rule_offers::RuleOfferError;
 use crate::sequencer::HostStopped;
 use crate::session::{ActionRefusal, CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
 
@@ -165,6 +166,11 @@ impl Refusal for SessionRequestError {
             SessionRequestError::WorkingDirectory(_) | SessionRequestError::DirectoryOfClient => {
                 RefusalKind::InvalidParams
             }
+            SessionRequestError::RuleOffer(RuleOfferError::NoRequest(_)) => RefusalKind::NotFound,
+            SessionRequestError::RuleOffer(RuleOfferError::NotOffered | RuleOfferError::NoFile) => {
+                RefusalKind::InvalidParams
+            }
+            SessionRequestError::RuleOffer(RuleOfferError::NotStored(_)) => RefusalKind::Failed,
             SessionRequestError::HostStopped(stopped) => stopped.kind(),
         }
     }

@@ -39,11 +39,16 @@ pub struct ReplayReport {
     pub differences: Vec<Difference>,
 }
 
-/// Judges past requests.
+/// Judges past requests by one policy.
 pub fn replay(policy: &Policy, past: &[PastRequest]) -> ReplayReport {
+    replay_with(|_| policy, past)
+}
+
+/// Judges past requests, each by the policy that counts for it.
+pub fn replay_with<'p>(policy_for: impl Fn(&Request) -> &'p Policy, past: &[PastRequest]) -> ReplayReport {
     let mut report = ReplayReport { requests: past.len(), ..ReplayReport::default() };
     for (index, PastRequest { request, answer }) in past.iter().enumerate() {
-        let decision = policy.judge(request);
+        let decision = policy_for(request).judge(request);
         let by_rule = match decision.verdict {
             Verdict::Allow => {
                 report.allowed += 1;

@@ -100,7 +100,7 @@ pub fn suggest(past: &[PastRequest]) -> Vec<Suggestion> {
         if answers < MIN_ANSWERS {
             break;
         }
-        let Some(rule) = rule(Verdict::Allow, kind, &pattern) else { continue };
+        let Some(rule) = rule(Verdict::Allow, kind, &[pattern]) else { continue };
         if !refused.iter().any(|request| touches(&rule, request)) {
             answered.extend(parts);
             suggestions.push(Suggestion { rule, answers });
@@ -111,13 +111,35 @@ pub fn suggest(past: &[PastRequest]) -> Vec<Suggestion> {
     suggestions
 }
 
-/// The exact rules that would answer a request, if it is known well enough.
-pub fn narrowest(request: &Request, verdict: Verdict) -> Option<Vec<Rule>> {
+/// The rules that would allow a request always, each alternative with all rules that it needs, the narrowest first.
+///
+/// The first alternative is exact. The second allows the same command with any arguments, or the folder of a path. There is
+/// none for a request that is not known well enough.
+pub fn offers(request: &Request) -> Vec<Vec<Rule>> {
     let parts = parts(request);
-    let rules: Option<Vec<Rule>> = parts.iter().map(|part| rule(verdict, part.kind, &part.exact)).collect();
-    let rules = rules.filter(|rules| !rules.is_empty())?;
-    let policy = Policy::from_iter([RuleSet::of_session(rules.clone())]);
-    (policy.judge(request).verdict == verdict).then_some(rules)
+    let exact = parts.iter().map(|part| (part.kind, part.exact.clone()));
+    let wider = parts.iter().map(|part| (part.kind, part.wider.last().unwrap_or(&part.exact).clone()));
+    let mut offers: Vec<Vec<Rule>> = Vec::new();
+    for patterns in [exact.collect::<Vec<_>>(), wider.collect()] {
+        let Some(rules) = allowing(&patterns) else { continue };
+        let policy = Policy::from_iter([RuleSet::of_session(rules.clone())]);
+        if !offers.contains(&rules) && policy.judge(request).verdict == Verdict::Allow {
+            offers.push(rules);
+        }
+    }
+    offers
+}
+
+/// One rule for each kind of these patterns.
+fn allowing(patterns: &[(Kind, String)]) -> Option<Vec<Rule>> {
+    let mut by_kind: BTreeMap<Kind, Vec<&String>> = BTreeMap::new();
+    for (kind, pattern) in patterns {
+        let of_kind = by_kind.entry(*kind).or_default();
+        if !of_kind.contains(&pattern) {
+            of_kind.push(pattern);
+        }
+    }
+    by_kind.into_iter().map(|(kind, patterns)| rule(Verdict::Allow, kind, &patterns)).collect()
 }
 
 fn unique(past: &[PastRequest], answer: Answer) -> BTreeSet<&Request> {
@@ -141,7 +163,7 @@ fn denials(past: &[PastRequest], accepted: &BTreeSet<&Request>) -> Vec<Suggestio
     }
     let mut found = Vec::new();
     for ((kind, pattern), answers) in counts.into_iter().filter(|(_, answers)| *answers >= MIN_ANSWERS) {
-        let Some(rule) = rule(Verdict::Deny, kind, &pattern) else { continue };
+        let Some(rule) = rule(Verdict::Deny, kind, &[pattern]) else { continue };
         if !accepted.iter().any(|request| touches(&rule, request)) {
             found.push(Suggestion { rule, answers });
         }
@@ -149,16 +171,18 @@ fn denials(past: &[PastRequest], accepted: &BTreeSet<&Request>) -> Vec<Suggestio
     found
 }
 
-fn rule(verdict: Verdict, kind: Kind, pattern: &str) -> Option<Rule> {
+fn rule<T: AsRef<str>>(verdict: Verdict, kind: Kind, patterns: &[T]) -> Option<Rule> {
     let selector = match kind {
-        Kind::Shell => Selector::Commands(vec![CommandPattern::parse(pattern).ok()?]),
-        Kind::Read | Kind::Edit => {
-            Selector::Paths { kinds: vec![kind], patterns: vec![PathPattern::parse(pattern).ok()?] }
-        }
-        Kind::Fetch => Selector::Hosts(vec![HostPattern::parse(pattern).ok()?]),
-        Kind::Mcp => Selector::Tools(vec![NamePattern::parse(pattern).ok()?]),
+        Kind::Shell => Selector::Commands(each(patterns, CommandPattern::parse)?),
+        Kind::Read | Kind::Edit => Selector::Paths { kinds: vec![kind], patterns: each(patterns, PathPattern::parse)? },
+        Kind::Fetch => Selector::Hosts(each(patterns, HostPattern::parse)?),
+        Kind::Mcp => Selector::Tools(each(patterns, NamePattern::parse)?),
     };
     Some(Rule::new(verdict, selector))
+}
+
+fn each<T: AsRef<str>, P>(patterns: &[T], parse: impl Fn(&str) -> Result<P, PatternError>) -> Option<Vec<P>> {
+    patterns.iter().map(|pattern| parse(pattern.as_ref()).ok()).collect()
 }
 
 /// The parts of a request; none if it is not known well enough.

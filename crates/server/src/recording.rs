@@ -63,6 +63,8 @@ fn action(needed: ScopeSet, operation: &str) -> Option<AuditAction> {
         AuditAction::Create
     } else if names(&["token"]) {
         AuditAction::Token
+    } else if names(&["policy/allow"]) {
+        AuditAction::Approve
     } else if needed.contains(Scope::Admin) {
         AuditAction::Manage
     } else if names(&["handlependingpermission", "permissionresolved"]) {
@@ -143,6 +145,7 @@ mod tests {
         assert_eq!(of(Scope::Admin, "x-grove/migrate"), Some(AuditAction::Manage));
         let answered = "session.permissions.handlePendingPermissionRequest";
         assert_eq!(of(Scope::Approve, answered), Some(AuditAction::Approve));
+        assert_eq!(of(Scope::Admin, "x-grove/policy/allow"), Some(AuditAction::Approve));
     }
 
     #[test]

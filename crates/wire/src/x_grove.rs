@@ -1,9 +1,9 @@
 //! Grove's additions to the protocols: methods with the prefix `x-grove/`, the same in every dialect.
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
-//! one is used. [`workspace`] is about a session's data beside its conversation, [`import`] about sessions that do not
-//! exist yet, [`history`] about those of other tools, [`sessions`] about those of every source, and [`tokens`] about the
-//! tokens of the host: the last four name no `channel`.
+//! one is used. [`workspace`] is about a session's data beside its conversation, [`policy`] about a pending permission
+//! request, [`import`] about sessions that do not exist yet, [`history`] about those of other tools, [`sessions`] about
+//! those of every source, and [`tokens`] about the tokens of the host: the last four name no `channel`.
 //!
 //! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
@@ -12,6 +12,7 @@ pub mod handover;
 pub mod history;
 pub mod import;
 pub mod line_control;
+pub mod policy;
 pub mod removal;
 pub mod sessions;
 pub mod tokens;
@@ -47,10 +48,11 @@ pub enum Method {
     History(history::HistoryMethod),
     Sessions(sessions::SessionsMethod),
     Tokens(tokens::TokensMethod),
+    Policy(policy::PolicyMethod),
 }
 
 impl Method {
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 67] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -116,6 +118,8 @@ impl Method {
         Self::Tokens(tokens::TokensMethod::Revoke),
         Self::Tokens(tokens::TokensMethod::Rotate),
         Self::Tokens(tokens::TokensMethod::IssueCode),
+        Self::Policy(policy::PolicyMethod::Offers),
+        Self::Policy(policy::PolicyMethod::Allow),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -140,6 +144,7 @@ impl Method {
             Method::History(method) => method.as_str(),
             Method::Sessions(method) => method.as_str(),
             Method::Tokens(method) => method.as_str(),
+            Method::Policy(method) => method.as_str(),
         }
     }
 
@@ -353,21 +358,25 @@ pub struct PermissionsResult {
     pub denied: Vec<grove_core::PermissionRule>,
     /// Folders in which reading is allowed.
     pub directories: Vec<String>,
+    /// Rules of the policy grammar, in TOML.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policy_rules: Vec<String>,
     /// A person's remembered answers.
     pub remembered: Vec<grove_core::RememberedPermission>,
 }
 
 impl PermissionsResult {
     pub fn of(details: &grove_core::SessionDetails) -> Self {
-        let grove_core::Permissions { allow_all, approved, denied, directories, primary: _ } =
+        let grove_core::Permissions { allow_all, approved, denied, directories, policy_rules, primary: _ } =
             details.permissions.clone().unwrap_or_default();
-        Self { allow_all, approved, denied, directories, remembered: details.remembered.clone() }
+        Self { allow_all, approved, denied, directories, policy_rules, remembered: details.remembered.clone() }
     }
 
     /// True if anything is allowed without asking a person.
     pub fn allows_anything(&self) -> bool {
         let remembers = self.remembered.iter().any(|known| known.option.allows);
-        self.allow_all || !self.approved.is_empty() || !self.directories.is_empty() || remembers
+        let has_rules = !self.approved.is_empty() || !self.policy_rules.is_empty();
+        self.allow_all || has_rules || !self.directories.is_empty() || remembers
     }
 }
 

@@ -119,6 +119,8 @@ export interface Policy {
   approved: { kind: string; argument?: string }[];
   denied: { kind: string; argument?: string }[];
   directories: string[];
+  /** Rules in the form of `.grove/policy.toml`. */
+  policyRules: string[];
 }
 
 export function policyOf(meta: Meta): Policy | undefined {
@@ -129,12 +131,16 @@ export function policyOf(meta: Meta): Policy | undefined {
       kind: text(kind),
       ...(typeof argument === 'string' ? { argument } : {}),
     }));
-  const directories = Array.isArray(policy['directories']) ? policy['directories'] : [];
+  const texts = (name: string): string[] => {
+    const list = policy[name];
+    return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : [];
+  };
   return {
     allowAll: policy['allowAll'] === true,
     approved: rules('approved'),
     denied: rules('denied'),
-    directories: directories.filter((folder) => typeof folder === 'string'),
+    directories: texts('directories'),
+    policyRules: texts('policyRules'),
   };
 }
 

@@ -19,6 +19,12 @@ export interface NewSession {
   workingDirectory: Uri | undefined;
 }
 
+/** The rules that a permission request offers, and where each can be stored. */
+export interface RuleOffers {
+  rules: { text: string; toml: string }[];
+  targets: { target: string; file?: string }[];
+}
+
 export class Host {
   status = $state.raw<Status>({ kind: 'connecting', attempt: 0 });
   /** The host was reached since the page was opened. */
@@ -96,6 +102,16 @@ export class Host {
   /** Revokes all remembered permissions of a session, so that people are asked again. */
   async revokePermissions(session: Uri): Promise<void> {
     await this.client.requestOwn('x-grove/permissions', { channel: session, revoke: true });
+  }
+
+  /** The rules that would answer a pending permission request, the narrowest first. */
+  async offerRules(chat: Uri, request: string): Promise<RuleOffers> {
+    return (await this.client.requestOwn('x-grove/policy/offers', { channel: chat, request })) as RuleOffers;
+  }
+
+  /** Stores an offered rule, which then answers the request. */
+  async allowAlways(chat: Uri, request: string, target: string, rule: string): Promise<void> {
+    await this.client.requestOwn('x-grove/policy/allow', { channel: chat, request, target, rule });
   }
 
   async disposeSession(uri: Uri): Promise<void> {

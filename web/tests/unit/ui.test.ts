@@ -319,6 +319,40 @@ describe('a permission', () => {
     expect(words(find(shown, 'dd'))).toBe('G-1');
   });
 
+  it('offers rules on demand, shows them as they are stored, and stores the chosen one', async () => {
+    const asked: [string, Record<string, unknown>][] = [];
+    const offers = {
+      rules: [
+        { text: 'allow shell "make x"', toml: '[[rules]]\nallow = "shell"\ncommand = "make x"\n' },
+        { text: 'allow shell "make *"', toml: '[[rules]]\nallow = "shell"\ncommand = "make *"\n' },
+      ],
+      targets: [{ target: 'session' }, { target: 'everywhere', file: '/home/me/grove.toml' }],
+    };
+    vi.spyOn(host.client as Client, 'requestOwn').mockImplementation(async (method, params) => {
+      asked.push([method, params]);
+      return method === 'x-grove/policy/offers' ? offers : {};
+    });
+    const shown = ask({ toolCallId: 'c1', options });
+    expect(asked).toEqual([]);
+    find(shown, '.open').click();
+    await settled();
+    expect(words(find(shown, 'fieldset pre'))).toContain('command = "make x"');
+    const radios = [...shown.querySelectorAll<HTMLInputElement>('fieldset input')];
+    expect(radios).toHaveLength(4);
+    radios[1]!.click();
+    radios[3]!.click();
+    flushSync();
+    expect(words(find(shown, 'fieldset pre'))).toContain('command = "make *"');
+    expect(words(find(shown, 'fieldset .file'))).toBe('/home/me/grove.toml');
+    find(shown, 'fieldset .button').click();
+    await settled();
+    expect(asked.at(-1)).toEqual([
+      'x-grove/policy/allow',
+      { channel: 'ahp-chat:/1', request: 'c1', target: 'everywhere', rule: offers.rules[1]!.toml },
+    ]);
+    expect(dispatched).toEqual([]);
+  });
+
   it('whose options have the same id is still shown', () => {
     const twice = [options[0], options[0]];
     const asked = call({ status: 'pending-confirmation', options: twice });

@@ -22,7 +22,7 @@ fn act(session: &Subscription<V1>, turn: usize, step: &Step) -> Option<DispatchH
         Step::Answer { approved, .. } => {
             let active = active?;
             let request_id = active.pending_permissions.keys().next()?.clone();
-            SessionChange::PermissionResolved { turn_id: active.id, request_id, approved: *approved }
+            SessionChange::PermissionResolved { turn_id: active.id, request_id, approved: *approved, policy_rule: None }
         }
         Step::Set { plain: known, .. } => {
             let model = if *known { "scripted/slow-start" } else { "nothing" };

@@ -92,7 +92,8 @@ async fn two_clients_are_in_step_and_a_foreign_action_does_not_disturb_what_is_p
     });
 
     // The answer is streaming while the other client changes the model.
-    let answer = SessionChange::PermissionResolved { turn_id: "t1".to_owned(), request_id, approved: true };
+    let answer =
+        SessionChange::PermissionResolved { turn_id: "t1".to_owned(), request_id, approved: true, policy_rule: None };
     host.front.let_up(false);
     let answered = session.dispatch(answer).unwrap();
     let running = |state: &v1::SessionState| {

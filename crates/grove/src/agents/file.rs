@@ -1,17 +1,12 @@
-//! Editing `grove.toml` for the user: their comments and their order of tables stay.
+//! The tables of agents in `grove.toml`, added and removed for the user.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::AgentConfig;
-
-/// The mode of a new file, since it may hold secrets.
-const PRIVATE: u32 = 0o600;
+use crate::settings_file::{read, write};
 
 /// Writes the table of a new agent.
 pub(crate) fn add(file: &Path, name: &str, config: &AgentConfig) -> Result<()> {
@@ -77,37 +72,11 @@ fn table(config: &AgentConfig) -> Table {
     table
 }
 
-fn read(file: &Path) -> Result<DocumentMut> {
-    match fs::read_to_string(file) {
-        Ok(text) => text.parse().with_context(|| format!("{} is not valid TOML", file.display())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(DocumentMut::new()),
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", file.display())),
-    }
-}
-
-/// Writes the file atomically. A symbolic link stays a link.
-fn write(file: &Path, document: &DocumentMut) -> Result<()> {
-    let failed = || format!("{} cannot be written", file.display());
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
-    }
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mode = fs::metadata(&file).map_or(PRIVATE, |found| found.permissions().mode());
-    let temporary = file.with_extension("toml.new");
-    let mut written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(PRIVATE)
-        .open(&temporary)
-        .with_context(failed)?;
-    written.set_permissions(fs::Permissions::from_mode(mode & 0o777)).with_context(failed)?;
-    written.write_all(document.to_string().as_bytes()).and_then(|()| written.sync_all()).with_context(failed)?;
-    fs::rename(&temporary, &file).with_context(failed)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     const BEFORE: &str = "\

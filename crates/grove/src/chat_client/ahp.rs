@@ -14,15 +14,17 @@ use grove_wire::ahp::{
     TurnState, UsageInfo, time,
 };
 use grove_wire::x_grove::handover::RemoteSession;
+use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::connect::read_moved_to;
 
+use super::tree::AnyClient;
 use super::{
-    ApprovalStage, ChatClient, ChatCommand, ChatView, DecisionSource, ModeSetting, OtherChat, PartContent, PartView,
-    PendingRequest, PlanPart, SessionReadiness, SessionSettings, ToolPart, ToolPartState, ToolPermission, TurnResult,
-    TurnView, UsageView,
+    AlwaysChoice, ApprovalStage, ChatClient, ChatCommand, ChatView, DecisionSource, ModeSetting, OtherChat,
+    PartContent, PartView, PendingRequest, PlanPart, SessionReadiness, SessionSettings, ToolPart, ToolPartState,
+    ToolPermission, TurnResult, TurnView, UsageView, always,
 };
 
 #[derive(Debug)]
@@ -306,6 +308,16 @@ impl ChatClient for AhpChatClient {
         Ok(chat.dispatch(Action::Chat(action))?)
     }
 
+    async fn rule_offers(&self, permission: &ToolPermission) -> PolicyOffersResult {
+        let client = AnyClient::Ahp(self.session.client().clone());
+        always::offers(&client, &permission.chat, permission).await
+    }
+
+    async fn allow_always(&self, permission: &ToolPermission, choice: AlwaysChoice) -> Result<PolicyAllowResult> {
+        let client = AnyClient::Ahp(self.session.client().clone());
+        always::allow(&client, &permission.chat, permission, choice).await
+    }
+
     async fn content(&self, uri: &str) -> Option<String> {
         let read = ResourceReadParams {
             channel: grove_wire::ahp::ROOT.to_owned(),
@@ -477,6 +489,7 @@ fn waiting(needed: &SessionInputRequest) -> Option<PendingRequest> {
                 edits,
                 options,
                 about,
+                offers: Box::default(),
             })
         }
         SessionInputRequest::ChatInput(needed) => {

@@ -3,11 +3,15 @@
 use anyhow::anyhow;
 use grove_client::{ClientClosed, ConnectionStatus, DispatchHandle};
 use grove_wire::x_grove::handover::RemoteSession;
+use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::tree::{NO_CHATS_IN_V1, find_chat};
-use super::{ChatClient, ChatCommand, ChatView, OtherChat, PendingRequest, SessionReadiness, SessionSettings, ahp, v1};
+use super::{
+    AlwaysChoice, ChatClient, ChatCommand, ChatView, OtherChat, PendingRequest, SessionReadiness, SessionSettings,
+    ToolPermission, ahp, v1,
+};
 use crate::cli::Protocol;
 use crate::commands::Failure;
 use crate::connect::{HostConnector, find_session};
@@ -142,6 +146,24 @@ impl ChatClient for AnyChatClient {
         match self {
             AnyChatClient::Ahp(chat_client) => chat_client.act(command).await,
             AnyChatClient::V1(chat_client) => chat_client.act(command).await,
+        }
+    }
+
+    async fn rule_offers(&self, permission: &ToolPermission) -> PolicyOffersResult {
+        match self {
+            AnyChatClient::Ahp(chat_client) => chat_client.rule_offers(permission).await,
+            AnyChatClient::V1(chat_client) => chat_client.rule_offers(permission).await,
+        }
+    }
+
+    async fn allow_always(
+        &self,
+        permission: &ToolPermission,
+        choice: AlwaysChoice,
+    ) -> anyhow::Result<PolicyAllowResult> {
+        match self {
+            AnyChatClient::Ahp(chat_client) => chat_client.allow_always(permission, choice).await,
+            AnyChatClient::V1(chat_client) => chat_client.allow_always(permission, choice).await,
         }
     }
 

@@ -3,6 +3,7 @@
 //! [`ChatView`] borrows from the confirmed state, so reading it copies nothing, however long a turn is.
 
 pub(crate) mod ahp;
+mod always;
 pub(crate) mod any;
 pub(crate) mod tree;
 pub(crate) mod v1;
@@ -14,6 +15,7 @@ use anyhow::Result;
 use grove_client::{ClientClosed, ConnectionStatus, DispatchHandle};
 use grove_core::{ContextUsage, Cost, PlanEntry};
 use grove_wire::ahp::{ChatInputAnswer, ChatInputRequest, ConfirmationOption, FileEdit, Object};
+use grove_wire::x_grove::policy::{OfferedRule, PolicyAllowResult, PolicyOffersResult, RuleTarget};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -46,6 +48,12 @@ pub(crate) trait ChatClient {
 
     /// Dispatches a command. The handle reports its outcome.
     async fn act(&mut self, command: ChatCommand) -> Result<DispatchHandle>;
+
+    /// The rules that would answer a pending permission request. A host without rules offers none.
+    async fn rule_offers(&self, permission: &ToolPermission) -> PolicyOffersResult;
+
+    /// Stores an offered rule, which answers the permission request.
+    async fn allow_always(&self, permission: &ToolPermission, choice: AlwaysChoice) -> Result<PolicyAllowResult>;
 
     /// The text behind a URI, if it is text and can be read.
     async fn content(&self, uri: &str) -> Option<String>;
@@ -277,6 +285,35 @@ pub(crate) struct ToolPermission {
     /// Further answers beside yes and no.
     pub(crate) options: Vec<ConfirmationOption>,
     pub(crate) about: ApprovalStage,
+    /// The rules that would answer it always, once they have been fetched.
+    pub(crate) offers: Box<PolicyOffersResult>,
+}
+
+/// A rule that a person chose to always allow, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AlwaysChoice {
+    pub(crate) rule: OfferedRule,
+    pub(crate) target: RuleTarget,
+}
+
+impl ToolPermission {
+    /// The offered rules, each with each target, as a person chooses among them.
+    pub(crate) fn always_choices(&self) -> Vec<(AlwaysChoice, String)> {
+        let choices = self.offers.rules.iter().flat_map(|rule| {
+            self.offers.targets.iter().map(move |offered| {
+                let choice = AlwaysChoice { rule: rule.clone(), target: offered.target };
+                let file = offered.file.as_deref().unwrap_or_default();
+                let at = match offered.target {
+                    RuleTarget::Session => "in this session".to_owned(),
+                    RuleTarget::Repository => format!("for this repository ({file})"),
+                    RuleTarget::Everywhere => format!("everywhere ({file})"),
+                };
+                let words = format!("{} {at}", rule.text);
+                (choice, words)
+            })
+        });
+        choices.collect()
+    }
 }
 
 /// The subject of a permission request.

@@ -87,10 +87,10 @@ impl AnyClient {
 
 /// Params with the channel that they refer to.
 #[derive(Serialize)]
-struct ChannelParams<'a, P> {
-    channel: &'a str,
+pub(super) struct ChannelParams<'a, P> {
+    pub(super) channel: &'a str,
     #[serde(flatten)]
-    params: &'a P,
+    pub(super) params: &'a P,
 }
 
 impl TreeClient {

@@ -6,12 +6,14 @@ use grove_wire::v1::{
     ActiveTurn, CompletedToolCall, Lifecycle, PermissionRequest, ResponsePart, SessionChange, ToolCallState,
     ToolCallStatus, TurnState, UsageInfo, UserMessage,
 };
+use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::tree::AnyClient;
 use super::{
-    ApprovalStage, ChatClient, ChatCommand, ChatView, PartContent, PartKey, PartView, PendingRequest, SessionReadiness,
-    ToolPart, ToolPartState, ToolPermission, TurnResult, TurnView, UsageView,
+    AlwaysChoice, ApprovalStage, ChatClient, ChatCommand, ChatView, PartContent, PartKey, PartView, PendingRequest,
+    SessionReadiness, ToolPart, ToolPartState, ToolPermission, TurnResult, TurnView, UsageView, always,
 };
 
 const REASONING: PartKey = (0, 0);
@@ -118,11 +120,22 @@ impl ChatClient for V1ChatClient {
                 turn_id: permission.turn,
                 request_id: permission.request,
                 approved: verdict.approved,
+                policy_rule: None,
             },
             ChatCommand::Queue { .. } => return missing("message queue"),
             ChatCommand::Answer { .. } => return missing("questions"),
         };
         Ok(self.session.dispatch(change)?)
+    }
+
+    async fn rule_offers(&self, permission: &ToolPermission) -> PolicyOffersResult {
+        let client = AnyClient::V1(self.session.client().clone());
+        always::offers(&client, self.uri(), permission).await
+    }
+
+    async fn allow_always(&self, permission: &ToolPermission, choice: AlwaysChoice) -> Result<PolicyAllowResult> {
+        let client = AnyClient::V1(self.session.client().clone());
+        always::allow(&client, self.uri(), permission, choice).await
     }
 
     async fn content(&self, _uri: &str) -> Option<String> {
@@ -240,5 +253,6 @@ fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> PendingRequest {
         edits: Vec::new(),
         options: Vec::new(),
         about: ApprovalStage::Running,
+        offers: Box::default(),
     })
 }

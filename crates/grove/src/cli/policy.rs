@@ -4,11 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+/// Clap would write every alternative into one long line.
+const CHECK_USAGE: &str = "grove policy check [OPTIONS] <COMMAND>
+       grove policy check [OPTIONS] <--read|--edit|--fetch|--tool> <SUBJECT>";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the rules that count in a folder, and where each stands
     Show(PolicyFolderArgs),
-    /// Say what the rules answer to a shell command, and why
+    /// Judge a command, a path, an address or a tool by the rules, and say which rule decides
+    #[command(override_usage = CHECK_USAGE)]
     Check(PolicyCheckArgs),
     /// Trust the present content of the folder's .grove/policy.toml
     Trust(PolicyFolderArgs),
@@ -25,19 +30,45 @@ pub(crate) struct PolicyFolderArgs {
     /// The folder [default: the current one]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyCheckArgs {
-    /// The command, as one argument
-    #[arg(value_name = "COMMAND")]
-    pub(crate) command: String,
-    /// The agent that would run it
+    #[command(flatten)]
+    pub(crate) subject: PolicySubject,
+    /// The agent that asks
     #[arg(long, default_value = "claude")]
     pub(crate) agent: String,
     /// The working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The one thing that is judged.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PolicySubject {
+    /// A shell command, as one argument
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// A file that would be read
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Option<String>,
+    /// A file that would be changed
+    #[arg(long, value_name = "PATH")]
+    pub(crate) edit: Option<String>,
+    /// An address that would be fetched
+    #[arg(long, value_name = "URL")]
+    pub(crate) fetch: Option<String>,
+    /// A tool of an MCP server that would be called
+    #[arg(long, value_name = "SERVER/TOOL")]
+    pub(crate) tool: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -48,6 +79,9 @@ pub(crate) struct PolicyImportArgs {
     /// The file: settings.json of Claude Code, or managed-settings.json or config.json of the Copilot CLI
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,6 +95,9 @@ pub(crate) struct PolicyPastArgs {
     /// How many days to look back, such as 30d
     #[arg(long, value_name = "DAYS", default_value = "30d", value_parser = days)]
     pub(crate) since: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 fn days(text: &str) -> Result<u64, String> {

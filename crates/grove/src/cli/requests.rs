@@ -1,6 +1,6 @@
 //! Commands about permission requests and questions: approve, deny, answer and permissions.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{ConnectArgs, SessionArg};
 
@@ -9,6 +9,8 @@ Examples:
   grove approve
   grove approve 1f0c
   grove approve 1f0c --option always
+  grove approve 1f0c --always session           list the rules on offer
+  grove approve 1f0c --always session --rule 1  store the first of them
 
 Without a session, the command answers the only pending permission request of
 all sessions; `grove ls --waiting` lists the sessions with pending requests.
@@ -50,8 +52,22 @@ pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) permission: PermissionArgs,
     /// Choose one of the other answers that the agent offers
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "always")]
     pub(crate) option: Option<String>,
+    /// Store a rule that allows this request and later ones: in the session, in the repository's .grove/policy.toml, or in grove.toml
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub(crate) always: Option<AlwaysTarget>,
+    /// The number of the rule to store; without it, the rules on offer are listed
+    #[arg(long, value_name = "N", requires = "always")]
+    pub(crate) rule: Option<usize>,
+}
+
+/// The sessions that a stored rule counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlwaysTarget {
+    Session,
+    Repository,
+    Everywhere,
 }
 
 #[derive(Debug, Args)]

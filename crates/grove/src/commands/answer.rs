@@ -2,19 +2,23 @@
 
 use anyhow::anyhow;
 use grove_wire::ahp::{ChatInputRequest, ConfirmationOptionKind};
+use grove_wire::x_grove::policy::RuleTarget;
 use serde_json::json;
 
 use super::run::start;
 use super::{Failure, command_runtime, print_line};
 use crate::chat_client::any::AnyChatClient;
 use crate::chat_client::{ChatClient, ChatCommand, PendingRequest, PermissionDecision, ToolPermission};
-use crate::cli::{AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs, Protocol};
+use crate::cli::{AlwaysTarget, AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs, Protocol};
 use crate::connect::{HostConnector, id_of};
 use crate::follow::OutputFormat;
 use crate::question_dialog::{self, names, with_option};
 use crate::show::style::sanitize;
 
 pub(crate) fn approve(common: &Common, args: &ApproveArgs) -> Result<(), Failure> {
+    if let Some(target) = args.always {
+        return always(common, &args.permission, target, args.rule);
+    }
     decide(common, &args.permission, |permission| match &args.option {
         None => Ok(PermissionDecision::new(true)),
         Some(wanted) => chosen(permission, wanted, true),
@@ -55,22 +59,7 @@ fn decide(
 ) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     command_runtime()?.block_on(async {
-        let (mut chat_client, _) = match &args.session {
-            Some(session) => {
-                AnyChatClient::join(&connector, args.connect.protocol, session, None, OutputFormat::Shown).await?
-            }
-            None => (the_one_that_waits(&connector, args.connect.protocol, Request::ToolPermission).await?, None),
-        };
-        let permissions = chat_client.waiting().into_iter().filter_map(|waiting| match waiting {
-            PendingRequest::ToolPermission(permission) => Some(permission),
-            PendingRequest::Questions { .. } | PendingRequest::Elsewhere { .. } => None,
-        });
-        let waiting: Vec<PendingRequest> = permissions.map(PendingRequest::ToolPermission).collect();
-        let PendingRequest::ToolPermission(permission) =
-            only(waiting, args.request.as_deref(), &chat_client, "permission")?
-        else {
-            return Err(anyhow!("no permission request is pending").into());
-        };
+        let (mut chat_client, permission) = the_permission(&connector, args).await?;
         let verdict = verdict(&permission)?;
         let waiting = PendingRequest::ToolPermission(permission.clone());
         let (request, approved) = (permission.request.clone(), verdict.approved);
@@ -80,6 +69,73 @@ fn decide(
         }
         let decided = if approved { "approved" } else { "denied" };
         Ok(print_line(format!("{decided}: {}", sanitize(&waiting.summary())))?)
+    })
+}
+
+/// The permission request that a command names, or the only one.
+async fn the_permission(
+    connector: &HostConnector,
+    args: &PermissionArgs,
+) -> Result<(AnyChatClient, ToolPermission), Failure> {
+    let chat_client = match &args.session {
+        Some(session) => {
+            AnyChatClient::join(connector, args.connect.protocol, session, None, OutputFormat::Shown).await?.0
+        }
+        None => the_one_that_waits(connector, args.connect.protocol, Request::ToolPermission).await?,
+    };
+    let waiting = chat_client.waiting().into_iter().filter(|waiting| Request::ToolPermission.is(waiting)).collect();
+    match only(waiting, args.request.as_deref(), &chat_client, "permission")? {
+        PendingRequest::ToolPermission(permission) => Ok((chat_client, permission)),
+        PendingRequest::Questions { .. } | PendingRequest::Elsewhere { .. } => {
+            Err(anyhow!("no permission request is pending").into())
+        }
+    }
+}
+
+/// Stores a rule that allows a permission request and later ones; without a number, lists the rules on offer.
+fn always(common: &Common, args: &PermissionArgs, target: AlwaysTarget, number: Option<usize>) -> Result<(), Failure> {
+    let target = match target {
+        AlwaysTarget::Session => RuleTarget::Session,
+        AlwaysTarget::Repository => RuleTarget::Repository,
+        AlwaysTarget::Everywhere => RuleTarget::Everywhere,
+    };
+    let connector = HostConnector::new(common, &args.connect)?;
+    command_runtime()?.block_on(async {
+        let (chat_client, mut permission) = the_permission(&connector, args).await?;
+        *permission.offers = chat_client.rule_offers(&permission).await;
+        permission.offers.targets.retain(|offered| offered.target == target);
+        let choices = permission.always_choices();
+        if choices.is_empty() {
+            return Err(Failure::NotFound(
+                "no rule can answer this request: approve it once, without --always".to_owned(),
+            ));
+        }
+        let Some(number) = number else {
+            if args.json {
+                let session = chat_client.uri();
+                return Ok(print_line(
+                    json!({"session": session, "request": permission.request, "offers": permission.offers}),
+                )?);
+            }
+            for (at, (choice, words)) in choices.iter().enumerate() {
+                print_line(format!("{} {}", at + 1, sanitize(words)))?;
+                for line in choice.rule.toml.lines() {
+                    print_line(format!("    {}", sanitize(line)))?;
+                }
+            }
+            anstream::eprintln!("nothing is stored yet: --rule N stores one of them");
+            return Ok(());
+        };
+        let choice = number.checked_sub(1).and_then(|at| choices.into_iter().nth(at));
+        let (choice, _) = choice.ok_or_else(|| Failure::NotFound(format!("there is no rule {number} on offer")))?;
+        let allowed = chat_client.allow_always(&permission, choice).await?;
+        if args.json {
+            let stored = json!({"session": chat_client.uri(), "request": permission.request, "approved": true,
+                "rule": allowed.text, "file": allowed.file});
+            return Ok(print_line(stored)?);
+        }
+        let at = allowed.file.map(|file| format!(" ({file})")).unwrap_or_default();
+        Ok(print_line(sanitize(&format!("always: {}{at}", allowed.text)))?)
     })
 }
 

@@ -41,6 +41,8 @@ fn lines(permissions: &PermissionsResult) -> Vec<String> {
         lines.push("allow  everything".to_owned());
     }
     lines.extend(permissions.approved.iter().map(|rule| format!("allow  {}", words(rule))));
+    // Each is a table of one rule, which its second line begins.
+    lines.extend(permissions.policy_rules.iter().map(|rule| rule.lines().skip(1).collect::<Vec<_>>().join("; ")));
     lines.extend(permissions.directories.iter().map(|folder| format!("allow  read below {folder}")));
     lines.extend(permissions.denied.iter().map(|rule| format!("deny   {}", words(rule))));
     lines.extend(permissions.remembered.iter().map(|known| {
@@ -86,10 +88,16 @@ mod tests {
             approved: vec![rule(Some("git:*"))],
             denied: vec![rule(None)],
             directories: vec!["/w".to_owned()],
+            policy_rules: vec!["[[rules]]\nallow = \"shell\"\ncommand = \"ls\"\n".to_owned()],
             remembered: vec![],
         };
-        let expected =
-            ["allow  everything", "allow  command git:*", "allow  read below /w", "deny   command of any kind"];
+        let expected = [
+            "allow  everything",
+            "allow  command git:*",
+            "allow = \"shell\"; command = \"ls\"",
+            "allow  read below /w",
+            "deny   command of any kind",
+        ];
         assert_eq!(lines(&permissions), expected);
     }
 }

@@ -279,6 +279,7 @@ fn the_json_of_every_command_keeps_its_members() {
     covered.extend(turns());
     covered.extend(life_of_a_host());
     covered.extend(maintenance());
+    covered.extend(policy());
     let all = commands_with_json(&TestHome::new());
     assert!(all.len() > 40, "{all:?}");
     let missed: Vec<_> = all.difference(&covered).collect();
@@ -383,6 +384,11 @@ fn turns() -> BTreeSet<String> {
     assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(9));
     goldens.of("deny", &["waiting"]);
     assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(0));
+    assert_eq!(goldens.place.run(&["send", "waiting", &script(&permission)]).code, Some(0));
+    assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(9));
+    goldens.run("approve-offers", "approve", &["waiting", "--always", "session"]);
+    goldens.run("approve-always", "approve", &["waiting", "--always", "session", "--rule", "1"]);
+    assert_eq!(goldens.place.run(&["wait", "waiting"]).code, Some(0));
     assert_eq!(goldens.place.run(&["send", "waiting", &script(&json!([{"hang": true}]))]).code, Some(0));
     goldens.of("cancel", &["waiting"]);
     let steps = json!([{"reason": "thinking"}, {"say": "hello"}, {"tool": {"name": "look", "output": "found"}},
@@ -428,6 +434,37 @@ fn maintenance() -> BTreeSet<String> {
     goldens.of("du", &[]);
     goldens.place.write("data/session-state/x~import/events.jsonl", "left");
     goldens.of("gc", &["--dry-run"]);
+    goldens.finish()
+}
+
+/// An audit log with two answers that say what was asked for.
+const ANSWERED: &str = r#"{"time":1700000000001,"token":"host","address":"a","action":"approve","operation":"chat/toolCallConfirmed","session":"claude:/s","detail":"ls -l","request":{"agent":"claude","call":"c1","directory":"/w","kind":"shell","subject":["ls -l"]},"outcome":"done"}
+{"time":1700000000002,"token":"host","address":"a","action":"approve","operation":"chat/toolCallConfirmed","session":"claude:/s","detail":"rm x","request":{"agent":"claude","call":"c2","directory":"/w","kind":"shell","subject":["rm x"]},"outcome":"done"}
+{"time":1700000000003,"token":"host","address":"a","action":"approve","operation":"chat/toolCallConfirmed","session":"claude:/s","detail":"ls -l","request":{"agent":"claude","call":"c3","directory":"/w","kind":"shell","subject":["ls -l"]},"outcome":"done"}
+"#;
+
+/// Commands about permission rules, which need no host.
+fn policy() -> BTreeSet<String> {
+    let mut goldens = Goldens::new(TestHome::new());
+    let place = goldens.place.clone();
+    place.write(
+        "home/.config/grove/grove.toml",
+        "[[policy.rules]]\nallow = \"shell\"\ncommand = \"ls *\"\n\n[[policy.rules]]\ndeny = \"shell\"\ncommand = \"rm *\"\n\
+         agent = \"claude\"\nreason = \"people delete\"\n",
+    );
+    place.write("work/.grove/policy.toml", "[[rules]]\nask = [\"read\", \"edit\"]\npath = \".env\"\n");
+    place.write("data/audit/audit.jsonl", ANSWERED);
+    let settings = r#"{"permissions":{"allow":["Bash(ls:*)"],"deny":["Task(x)"]}}"#;
+    let settings = place.write("settings.json", settings).display().to_string();
+    let work = place.path("work").display().to_string();
+    goldens.of("policy show", &[&work]);
+    goldens.of("policy trust", &[&work]);
+    goldens.of("policy check", &["rm x", "--folder", &work]);
+    goldens.run("policy-check-read", "policy check", &["--read", ".env", "--folder", &work]);
+    goldens.run("policy-check-tool", "policy check", &["--tool", "web/get", "--agent", "goose", "--folder", &work]);
+    goldens.of("policy import", &["--from", "claude", &settings]);
+    goldens.of("policy test", &["--since", "5000d"]);
+    goldens.of("policy suggest", &["--since", "5000d"]);
     goldens.finish()
 }
 

@@ -180,7 +180,11 @@ impl TurnAssembler {
             }
             let call = self.draft.end_call(&id, state, at);
             if is_refused {
-                call.approval = Approval::Denied;
+                // Rules and hooks refuse too, under kinds of their own.
+                call.approval = match &denied {
+                    Some(kind) if !kind.starts_with("user") => Approval::Setting { id: Some(kind.clone()) },
+                    _ => Approval::Denied,
+                };
             }
             if let Some(code) = text.strip_prefix("Exit code ").and_then(|text| text.lines().next()) {
                 call.exit_code = code.trim().parse().ok();

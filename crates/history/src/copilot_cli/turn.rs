@@ -223,7 +223,7 @@ impl EventTurnBuilder {
         let kind = data.object("result").and_then(|mut result| result.string("kind")).unwrap_or_default();
         let call = self.call(&call);
         call.approval = approval_of(&kind);
-        if call.approval == Approval::Denied {
+        if is_denial(&kind) {
             call.state = CallState::Refused;
         }
     }
@@ -291,13 +291,45 @@ fn describe(call: &mut TranscriptToolCall, name: Option<String>, arguments: Opti
 
 /// Reads the program's word for a decision.
 fn approval_of(kind: &str) -> Approval {
-    if kind.contains("denied") || kind.contains("reject") || kind.contains("not-available") {
-        Approval::Denied
-    } else if kind.contains("rule") || kind.contains("auto") {
+    // Rules, and the absence of a person, also deny: no person has said no.
+    let is_setting = ["rule", "auto", "policy", "hook", "not-available", "could-not-request"];
+    if is_setting.iter().any(|word| kind.contains(word)) {
         Approval::Setting { id: Some(kind.to_owned()) }
+    } else if is_denial(kind) {
+        Approval::Denied
     } else if kind.starts_with("approve") {
         Approval::Person { button: Some(kind.to_owned()) }
     } else {
         Approval::Unknown
+    }
+}
+
+fn is_denial(kind: &str) -> bool {
+    ["denied", "reject", "not-available"].iter().any(|word| kind.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_person_denies_or_approves() {
+        for kind in ["denied-interactively-by-user", "reject"] {
+            assert_eq!(approval_of(kind), Approval::Denied, "{kind}");
+        }
+        for kind in [
+            "denied-by-rules",
+            "denied-by-content-exclusion-policy",
+            "denied-by-permission-request-hook",
+            "user-not-available",
+            "denied-no-approval-rule-and-could-not-request-from-user",
+        ] {
+            assert_eq!(approval_of(kind), Approval::Setting { id: Some(kind.to_owned()) });
+            assert!(is_denial(kind), "{kind}");
+        }
+        for kind in ["approved", "approve-once", "approve-for-session"] {
+            assert_eq!(approval_of(kind), Approval::Person { button: Some(kind.to_owned()) });
+            assert!(!is_denial(kind), "{kind}");
+        }
     }
 }

@@ -11,22 +11,23 @@
 //! Otherwise the request stays with the person. [`SessionTask::record_decision`] is the one place that every answer by
 //! a rule passes.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use grove_agents::call_subject;
 use grove_core::*;
-use grove_policy::{Request, RequestAction, Verdict as PolicyVerdict};
+use grove_policy::suggest::offers;
+use grove_policy::{Policy, Request, Rule, RuleSet, Verdict as PolicyVerdict};
 
 use super::{Outbox, SessionTask};
 use crate::audit::{AuditAction, AuditOutcome, AuditRecord};
 use crate::host::Host;
-use crate::policy::LoadedRules;
+use crate::policy::{LoadedRules, resolve_links};
+use crate::rule_offers::{RuleOfferError, RuleOffers};
 use crate::sequencer::HostStopped;
 
 /// The tool with which Grove asks about protected files. Only a person allows it.
 const PROTECTED_WRITE: &str = "write_text_file";
-/// The member of a call's extra data that names the rule.
-const RULE: &str = "policyRule";
 /// The member of an answer's extra data that gives a reason, as AHP has it.
 const REASON: &str = "reasonMessage";
 
@@ -60,10 +61,11 @@ impl SessionTask {
         if decision.option.is_some() {
             verdict.option.clone_from(&decision.option);
         }
+        let mut extra = Extra::from_iter([(POLICY_RULE.to_owned(), decision.rule.clone().into())]);
         if decision.decision == Decision::Denied && decision.is_from_file {
-            let reason = format!("denied by a rule: {}", decision.rule);
-            verdict.extra = Some([(REASON.to_owned(), reason.into())].into_iter().collect());
+            extra.insert(REASON.to_owned(), format!("denied by a rule: {}", decision.rule).into());
         }
+        verdict.extra = Some(extra);
         let resolve = ClientCommand::ResolvePermission {
             chat: chat.clone(),
             turn: turn.clone(),
@@ -102,7 +104,7 @@ impl SessionTask {
     /// Says in the call which rule allowed it.
     fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCall, rule: &str, out: &mut Outbox) {
         let mut extra = call.extra.clone().unwrap_or_default();
-        extra.insert(RULE.to_owned(), rule.into());
+        extra.insert(POLICY_RULE.to_owned(), rule.into());
         let restated = InvocationUpdate {
             call: NewToolCall { extra: Some(extra), ..call.names() },
             invocation_message: call.invocation_message.clone(),
@@ -154,41 +156,60 @@ impl SessionTask {
         }
     }
 
-    /// The verdict of the rules in files, and the rule; `None` if no rule applies.
+    /// The verdict of the rules in files and of the person's own for this session, and the rule; `None` if none applies.
     fn judge_by_files(&self, call: &ToolCall, request: &PermissionRequest) -> Option<(PolicyVerdict, String)> {
-        let host = self.session_context.host.upgrade().map(Host)?;
-        let service = host.permission_rules()?.clone();
-        let folder = self.tip.working_directories.first().and_then(|folder| grove_work::local_path(folder).ok());
-        let LoadedRules { policy, home, .. } = service.rules_for(folder.as_deref());
+        let (policy, request) = self.policy_for(call, request);
         if policy.is_empty() {
             return None;
         }
-        let directory = folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
-        let mut action = call_subject(self.tip.agent.as_str(), call, Some(request), directory.as_deref());
-        if let RequestAction::Read { paths } | RequestAction::Edit { paths } = &mut action {
-            let real = |path: &String| {
-                let path = folder.as_deref().unwrap_or(Path::new("/")).join(path);
-                // An empty path stands for one that nobody knows: a link may lead anywhere once its target exists.
-                let Some(real) = service.real_path(&path) else { return Some(String::new()) };
-                if real == path {
-                    return None;
-                }
-                // A link in the path of the folder itself changes nothing.
-                let inside = folder.as_deref().and_then(|folder| {
-                    let inside = real.strip_prefix(service.real_path(folder)?).ok()?;
-                    Some(folder.join(inside))
-                });
-                Some(inside.unwrap_or(real).to_string_lossy().into_owned())
-            };
-            let linked: Vec<String> = paths.iter().filter_map(real).collect();
-            paths.extend(linked);
-        }
-        let request = Request { agent: self.tip.agent.to_string(), action, directory, home };
         let decision = policy.judge(&request);
         match decision.verdict {
             PolicyVerdict::Ask if decision.rule.is_none() => None,
             verdict => Some((verdict, decision.to_string())),
         }
+    }
+
+    /// The policy for this session, and the request of a call as rules see it.
+    fn policy_for(&self, call: &ToolCall, request: &PermissionRequest) -> (Arc<Policy>, Request) {
+        let service = self.session_context.host.upgrade().map(Host).and_then(|host| host.permission_rules().cloned());
+        let folder = self.folder();
+        let loaded = service.as_ref().map(|service| service.rules_for(folder.as_deref()));
+        let LoadedRules { policy, home, .. } = loaded.unwrap_or_default();
+        let directory = folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let mut action = call_subject(self.tip.agent.as_str(), call, Some(request), directory.as_deref());
+        if let Some(service) = &service {
+            resolve_links(service.as_ref(), folder.as_deref(), &mut action);
+        }
+        let own = self.session_rules();
+        let policy = if own.rules.is_empty() { policy } else { Arc::new(policy.as_ref().clone().with(own)) };
+        (policy, Request { agent: self.tip.agent.to_string(), action, directory, home })
+    }
+
+    /// The rules that a person added to this session.
+    fn session_rules(&self) -> RuleSet {
+        let texts = self.tip.details.permissions.iter().flat_map(|permissions| &permissions.policy_rules);
+        let sets = texts.filter_map(|text| RuleSet::parse_repository(text, "session").ok());
+        RuleSet::of_session(sets.flat_map(|set| set.rules).map(|rule| rule.rule))
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        self.tip.working_directories.first().and_then(|folder| grove_work::local_path(folder).ok())
+    }
+
+    /// The rules that would answer a pending permission request, named by its id or by its call's.
+    pub(in crate::session) fn offer_rules(&self, chat: &ChatId, named: &str) -> Result<RuleOffers, RuleOfferError> {
+        let active = |chat: &Chat| chat.active.as_deref().and_then(|turn| pending_call(turn, named));
+        let in_chat = self.tip.chat(chat).and_then(active);
+        let found = in_chat.or_else(|| self.tip.chats.iter().find_map(active));
+        let (call, request) = found.ok_or_else(|| RuleOfferError::NoRequest(named.to_owned()))?;
+        let (policy, asked) = self.policy_for(&call, &request);
+        // A rule that asks or denies goes before any that allows, and protected files are always asked.
+        let helps = |rules: &Vec<Rule>| {
+            let with = policy.as_ref().clone().with(RuleSet::of_session(rules.clone()));
+            call.name != PROTECTED_WRITE && with.judge(&asked).verdict == PolicyVerdict::Allow
+        };
+        let alternatives = offers(&asked).into_iter().filter(helps).collect();
+        Ok(RuleOffers { alternatives, folder: self.folder() })
     }
 
     /// The decision of what clients and people have set for this session.
@@ -214,7 +235,21 @@ impl SessionTask {
     /// The warning about rules that do not count for this session, if there is one.
     pub(in crate::session) fn policy_warning(&self) -> Option<String> {
         let host = self.session_context.host.upgrade().map(Host)?;
-        let folder = self.tip.working_directories.first().and_then(|folder| grove_work::local_path(folder).ok());
-        host.permission_rules()?.rules_for(folder.as_deref()).warning.map(|words| warning::policy(&words))
+        host.permission_rules()?.rules_for(self.folder().as_deref()).warning.map(|words| warning::policy(&words))
     }
+}
+
+/// The pending permission request of this id, or of the call of this id.
+fn pending_call(turn: &ActiveTurn, named: &str) -> Option<(ToolCall, PermissionRequest)> {
+    turn.parts().iter().find_map(|part| match part {
+        Part::ToolCall(call) => match &call.status {
+            ToolCallStatus::PendingConfirmation(request)
+                if request.id.as_str() == named || call.id.as_str() == named =>
+            {
+                Some(((**call).clone(), request.clone()))
+            }
+            _ => None,
+        },
+        _ => None,
+    })
 }

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Hooks;
 use crate::host::HostInner;
+use crate::rule_offers::{RuleOfferError, RuleOffers};
 use crate::sequencer::{DirectReply, SequencerHandle};
 
 /// A message to a session's task.
@@ -69,6 +70,10 @@ pub(crate) enum ToSession {
     HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
     /// The session's storage client has disconnected or returned.
     StorageClient(StorageClientPresence),
+    /// Asks for the rules that would answer a pending permission request of a chat.
+    OfferRules(ChatId, String, oneshot::Sender<Result<RuleOffers, RuleOfferError>>),
+    /// Judges the pending permission requests again; resolves when that is done.
+    JudgePending(oneshot::Sender<()>),
     /// Resolves when the session is saved, or when it cannot be saved at the moment.
     Flush(oneshot::Sender<()>),
     /// Ends the task, if it is idle and not in use. The session stays.

@@ -283,6 +283,13 @@ impl SessionTask {
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::AgentOpened(chat, opened) => self.agent_opened(chat, opened).await?,
             ToSession::StorageClient(presence) => self.storage_client_is(presence).await?,
+            ToSession::OfferRules(chat, request, done) => {
+                done.send(self.offer_rules(&chat, &request)).ok();
+            }
+            ToSession::JudgePending(done) => {
+                self.judge_pending().await?;
+                done.send(()).ok();
+            }
             ToSession::Flush(done) => self.flushes.push(done),
             ToSession::Evict => return Ok(self.rest().await),
             ToSession::Dispose(done) => {

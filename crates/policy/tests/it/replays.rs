@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use grove_policy::replay::{Answer, PastRequest, replay};
-use grove_policy::suggest::{narrowest, suggest};
-use grove_policy::{Policy, RequestAction, RuleSet, Verdict};
+use grove_policy::suggest::{offers, suggest};
+use grove_policy::{Policy, RequestAction, RuleSet};
 
 use crate::{policy, request, shell};
 
@@ -71,16 +71,23 @@ fn a_wide_rule_that_a_denial_contradicts_is_not_suggested() {
 }
 
 #[test]
-fn the_narrowest_rules_answer_the_request_and_no_other() {
-    let rules = narrowest(&shell("cd src && cargo test -p 'a b' > target/x"), Verdict::Allow);
-    assert_eq!(rules, None, "the file is in another folder");
-    let rules = narrowest(&shell("git diff && cargo test -p 'a b' > target/x"), Verdict::Allow).unwrap();
-    let lines: Vec<_> = rules.iter().map(ToString::to_string).collect();
-    assert_eq!(lines, ["allow shell \"git diff\"", "allow shell \"cargo test -p 'a b'\"", "allow edit \"target/x\""]);
+fn the_offers_offer_is_exact_and_the_next_one_covers_other_arguments() {
+    let lines = |command: &str| -> Vec<Vec<String>> {
+        offers(&shell(command)).iter().map(|rules| rules.iter().map(ToString::to_string).collect()).collect()
+    };
+    assert_eq!(lines("cd src && cargo test -p 'a b' > target/x"), [[""; 0]; 0], "the file is in another folder");
+    assert_eq!(
+        lines("git diff && cargo test -p 'a b' > target/x"),
+        [
+            ["allow edit \"target/x\"", "allow shell \"git diff\" \"cargo test -p 'a b'\""],
+            ["allow edit \"target/**\"", "allow shell \"git diff *\" \"cargo test *\""],
+        ]
+    );
+    assert_eq!(lines("rm -r x"), [["allow shell \"rm -r x\""]], "its arguments decide everything");
     for unknown in ["git $x", "eval x", "PATH=/x ls", "a 'b"] {
-        assert_eq!(narrowest(&shell(unknown), Verdict::Allow), None, "{unknown}");
+        assert_eq!(lines(unknown), [[""; 0]; 0], "{unknown}");
     }
-    assert_eq!(narrowest(&request(RequestAction::Unknown { kind: None }), Verdict::Allow), None);
+    assert_eq!(offers(&request(RequestAction::Unknown { kind: None })), [[]; 0]);
 }
 
 #[test]

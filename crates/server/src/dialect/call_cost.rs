@@ -91,6 +91,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Label
         | Method::Rename
         | Method::Permissions
+        | Method::Policy(_)
         | Method::SetWorkingDirectory
         | Method::Abort
         | Method::Workspace(_)

@@ -14,6 +14,7 @@ use grove_tree::{Cursor, EntryRow, MAX_ROWS, RowFilter};
 use grove_wire::ahp::project;
 use grove_wire::jsonrpc::{ErrorObject, Id};
 use grove_wire::x_grove::announcement::Announcement;
+use grove_wire::x_grove::policy::{PolicyAllowParams, PolicyMethod, PolicyOffersParams};
 use grove_wire::x_grove::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -48,6 +49,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         Method::History(_) => host.history().is_some(),
         Method::Sessions(_) => host.session_hub().is_some(),
         Method::Tokens(_) => host.tokens().is_some(),
+        Method::Policy(_) => host.permission_rules().is_some(),
     })
 }
 
@@ -83,6 +85,7 @@ enum TreeCall {
     Rename(PendingCommand),
     Permissions(PendingPermissionsRequest),
     SetWorkingDirectory(PendingCommand, String),
+    Policy(ChatAddress, PolicyRequest),
 }
 
 /// A request of Grove's extensions.
@@ -94,6 +97,13 @@ enum ExtensionRequest {
     Rename(String),
     Permissions { revoke: bool },
     SetWorkingDirectory(String),
+    Policy(PolicyRequest),
+}
+
+/// A request about rules for a pending permission request.
+enum PolicyRequest {
+    Offers(PolicyOffersParams),
+    Allow(PolicyAllowParams),
 }
 
 /// The next step after the session's answer.
@@ -143,6 +153,9 @@ pub(crate) async fn begin(
                 what: TreeCall::SetWorkingDirectory(pending, directory),
                 shape,
             }))
+        }
+        ExtensionRequest::Policy(request) => {
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Policy(place, request), shape }))
         }
         ExtensionRequest::Workspace(request) => {
             workspace::begin(host, id, request, place).await.map(PendingCall::Workspace)
@@ -234,6 +247,12 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
                 read_params::<SetWorkingDirectoryParams>(params)?.directory,
             ));
         }
+        Method::Policy(PolicyMethod::Offers) => {
+            return Ok(ExtensionRequest::Policy(PolicyRequest::Offers(read_params(params)?)));
+        }
+        Method::Policy(PolicyMethod::Allow) => {
+            return Ok(ExtensionRequest::Policy(PolicyRequest::Allow(read_params(params)?)));
+        }
         Method::Migrate => return Ok(ExtensionRequest::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(ExtensionRequest::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(ExtensionRequest::Handover),
@@ -284,6 +303,12 @@ impl PendingTreeCall {
             TreeCall::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
             TreeCall::SetWorkingDirectory(pending, directory) => {
                 pending.answer().await.map(|()| encode(&id, &SetWorkingDirectoryResult { directory }))
+            }
+            TreeCall::Policy(place, PolicyRequest::Offers(params)) => {
+                host.offer_rules(&place, &params.request).await.map(|offers| encode(&id, &offers))
+            }
+            TreeCall::Policy(place, PolicyRequest::Allow(params)) => {
+                host.allow_always(&place, params).await.map(|allowed| encode(&id, &allowed))
             }
             TreeCall::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };

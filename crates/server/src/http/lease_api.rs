@@ -94,6 +94,7 @@ fn is_open(method: Method) -> bool {
         // Its name, its folder, what it has beside its conversation, where it lies, and what is about other sessions.
         Method::Rename
         | Method::Permissions
+        | Method::Policy(_)
         | Method::SetWorkingDirectory
         | Method::Migrate
         | Method::Workspace(_)

@@ -15,7 +15,7 @@ const CHAT: &str = "ahp-chat://default/c2NyaXB0ZWQ6L3M";
 const PERMISSION_DENIED: i64 = -32009;
 
 /// A client whose token has these scopes.
-struct Scoped(InProcessConnection);
+pub(crate) struct Scoped(InProcessConnection);
 
 impl Scoped {
     fn connect(host: &TestHost, scopes: &[Scope]) -> Self {
@@ -24,7 +24,7 @@ impl Scoped {
         Self(InProcessHost::new(&host.host).connect_as(principal).unwrap())
     }
 
-    async fn ahp(host: &TestHost, scopes: &[Scope]) -> Self {
+    pub(crate) async fn ahp(host: &TestHost, scopes: &[Scope]) -> Self {
         let mut client = Self::connect(host, scopes);
         let begin = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "a"});
         client.ask("initialize", begin).await.unwrap();
@@ -55,14 +55,14 @@ impl Scoped {
         }
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.send(json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).await;
         let mut answer = self.frame(|frame| frame["id"] == 7).await;
         if answer["error"].is_null() { Ok(answer["result"].take()) } else { Err(answer["error"].take()) }
     }
 
     /// Checks that a request is refused for the lack of a scope.
-    async fn must_lack(&mut self, scope: Scope, method: &str, params: Value) {
+    pub(crate) async fn must_lack(&mut self, scope: Scope, method: &str, params: Value) {
         let error = self.ask(method, params).await.expect_err(method);
         let message = error["message"].as_str().unwrap();
         assert_eq!(error["code"], PERMISSION_DENIED, "{method}: {error}");

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::ahp::{self, SessionAction};
 use crate::copilot::methods::Method as CopilotMethod;
 use crate::v1;
+use crate::x_grove::policy::{PolicyAllowParams, PolicyMethod, RuleTarget};
 use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::{self, PermissionsParams};
 
@@ -72,6 +73,11 @@ pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> Sco
         x_grove::Method::Permissions if read::<PermissionsParams>(params).is_none_or(|params| params.revoke) => {
             ScopeSet::NONE.with(Scope::Approve)
         }
+        // A stored rule counts for other sessions too.
+        x_grove::Method::Policy(PolicyMethod::Allow) => match read::<PolicyAllowParams>(params) {
+            Some(params) if params.target == RuleTarget::Session => ScopeSet::NONE,
+            Some(_) | None => ScopeSet::NONE.with(Scope::Admin),
+        },
         _ => ScopeSet::NONE,
     }
 }
@@ -193,6 +199,19 @@ mod tests {
             assert_eq!(folders(text), [ANY_FOLDER], "{text}");
         }
         assert_eq!(folders(r#"{"channel":"a:/b"}"#), [""; 0]);
+    }
+
+    #[test]
+    fn a_rule_for_other_sessions_needs_admin_and_one_for_this_session_does_not() {
+        let method = x_grove::Method::Policy(PolicyMethod::Allow);
+        let scopes = |text: &str| x_grove_method(method, Some(&raw(text)));
+        let admin = ScopeSet::NONE.with(Scope::Admin);
+        let params = |target: &str| format!(r#"{{"channel":"a:/b","request":"r","rule":"x","target":{target}}}"#);
+        assert_eq!(scopes(&params(r#""session""#)), ScopeSet::NONE);
+        for target in [r#""repository""#, r#""everywhere""#, r#""other""#, "null"] {
+            assert_eq!(scopes(&params(target)), admin, "{target}");
+        }
+        assert_eq!(scopes(r#"["a:/b","r","session","x"]"#), admin);
     }
 
     #[test]

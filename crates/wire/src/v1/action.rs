@@ -56,7 +56,14 @@ pub enum SessionChange {
     #[serde(rename = "session/permissionRequest")]
     PermissionRequest { turn_id: String, request: PermissionRequest },
     #[serde(rename = "session/permissionResolved")]
-    PermissionResolved { turn_id: String, request_id: String, approved: bool },
+    PermissionResolved {
+        turn_id: String,
+        request_id: String,
+        approved: bool,
+        /// The rule that answered, if no person did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy_rule: Option<String>,
+    },
     #[serde(rename = "session/turnComplete")]
     TurnComplete { turn_id: String },
     #[serde(rename = "session/turnCancelled")]

@@ -18,12 +18,14 @@ pub fn command(action: Action) -> Result<ClientCommand, NotDispatchable> {
             started_at: None,
         }),
         SessionChange::TurnCancelled { turn_id } => Ok(ClientCommand::CancelTurn { chat, turn: turn_id.into() }),
-        SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(ClientCommand::ResolvePermission {
-            chat,
-            turn: turn_id.into(),
-            question: PermissionTarget::Request(request_id.into()),
-            verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
-        }),
+        SessionChange::PermissionResolved { turn_id, request_id, approved, policy_rule: _ } => {
+            Ok(ClientCommand::ResolvePermission {
+                chat,
+                turn: turn_id.into(),
+                question: PermissionTarget::Request(request_id.into()),
+                verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
+            })
+        }
         SessionChange::ModelChanged { model } => Ok(ClientCommand::ChangeModel(model.into())),
         SessionChange::Ready
         | SessionChange::CreationFailed { .. }

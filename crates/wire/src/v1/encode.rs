@@ -1,6 +1,6 @@
 //! Encodes core's events in version 1: each becomes one action, or nothing.
 
-use grove_core::{self as core, Change, ChatEvent, Decision, Delivery, RootEvent, SessionEvent};
+use grove_core::{self as core, Change, ChatEvent, Decision, Delivery, POLICY_RULE, RootEvent, SessionEvent};
 
 use super::action::*;
 use super::project;
@@ -143,6 +143,7 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
             turn_id,
             request_id: request.to_string(),
             approved: verdict.decision == Decision::Approved,
+            policy_rule: verdict.extra.as_ref().and_then(|extra| Some(extra.get(POLICY_RULE)?.as_str()?.to_owned())),
         },
         ChatEvent::ToolCallCompleted { call, result, .. } => SessionChange::ToolComplete {
             turn_id,

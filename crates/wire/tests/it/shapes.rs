@@ -130,7 +130,12 @@ fn every_session_action_has_its_shape() {
         r#""type":"session/permissionRequest","turnId":"t1","request":{"requestId":"r1","permissionKind":"shell"}"#,
     );
     action(
-        SessionChange::PermissionResolved { turn_id: turn_id(), request_id: "r1".into(), approved: false },
+        SessionChange::PermissionResolved {
+            turn_id: turn_id(),
+            request_id: "r1".into(),
+            approved: false,
+            policy_rule: None,
+        },
         r#""type":"session/permissionResolved","turnId":"t1","requestId":"r1","approved":false"#,
     );
     action(SessionChange::TurnComplete { turn_id: turn_id() }, r#""type":"session/turnComplete","turnId":"t1""#);

@@ -53,6 +53,7 @@ pub(super) fn permissions(dice: &mut Dice) -> Permissions {
         denied: rules(dice),
         directories: (0..dice.below(2)).map(|_| dice.text()).collect(),
         primary: dice.maybe(Dice::text),
+        policy_rules: (0..dice.below(2)).map(|_| dice.text()).collect(),
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) fn rules(dice: &mut Dice) -> Vec<PermissionRule> {
 }
 
 pub(super) fn permissions_change(dice: &mut Dice) -> PermissionsChange {
-    match dice.below(5) {
+    match dice.below(6) {
         0 => PermissionsChange::Configure {
             allow_all: dice.maybe(|dice| dice.chance(50)),
             approved: dice.maybe(rules),
@@ -72,6 +73,7 @@ pub(super) fn permissions_change(dice: &mut Dice) -> PermissionsChange {
         1 => PermissionsChange::Rules { add: rules(dice), remove: rules(dice), remove_all: dice.chance(20) },
         2 => PermissionsChange::AddDirectory(dice.text()),
         3 => PermissionsChange::Primary(dice.text()),
+        4 => PermissionsChange::AddPolicyRules(vec![dice.text()]),
         _ => PermissionsChange::Forget,
     }
 }

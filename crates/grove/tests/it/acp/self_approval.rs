@@ -105,11 +105,15 @@ async fn an_agent_cannot_approve_its_own_requests() {
     let action = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {"channel": chat, "clientSeq": 1,
         "action": {"type": "chat/toolCallConfirmed", "turnId": "t", "toolCallId": call["toolCallId"],
                    "approved": true, "confirmed": "user-action"}}});
-    stage.place.write("frames", format!("{hello}\n{action}\n"));
+    let always = json!({"jsonrpc": "2.0", "id": 2, "method": "x-grove/policy/allow", "params": {"channel": chat,
+        "request": call["toolCallId"], "target": "session", "rule": "[[rules]]\nallow = \"any\"\n"}});
+    stage.place.write("frames", format!("{hello}\n{always}\n{action}\n"));
 
     for name in ["plain", "forked", "raw"] {
         let output = output_of(&stage, name).await;
         assert!(output.contains("is for persons alone"), "{name}: {output}");
+        let is_rule_refused = output.contains("x-grove/policy/allow is for persons alone");
+        assert_eq!(is_rule_refused, name == "raw", "{name}: {output}");
         let waits = client.chat(&chat).active_turn.as_ref().map(|turn| turn.id.clone());
         assert_eq!(waits.as_deref(), Some("t"), "{name}: it still waits");
     }
@@ -135,7 +139,8 @@ async fn an_agent_cannot_approve_its_own_requests() {
     let mut attempts = audited("agent-attempt");
     assert!(attempts.iter().all(|attempt| attempt["outcome"] == "refused"), "{attempts:#?}");
     attempts.retain(|attempt| attempt["session"] == ID);
-    assert_eq!(attempts.len(), 4, "{attempts:#?}");
+    // Each approval of the helpers and of the terminal, and the rule.
+    assert_eq!(attempts.len(), 5, "{attempts:#?}");
     let approvals = audited("approve");
     assert_eq!(approvals.last().unwrap()["outcome"], "done", "{approvals:#?}");
     assert_eq!(approvals.last().unwrap()["detail"], "rm x", "{approvals:#?}");

@@ -3,6 +3,7 @@
 use grove_core::{
     self as core, Answer, AnswerValue, Choice, InputRequest, PermissionKind, Question, QuestionKind, ToolCall,
 };
+use serde_json::{Value, json};
 
 use super::turn_events::arguments;
 use crate::copilot::events::*;
@@ -131,27 +132,28 @@ pub(super) fn permission_completed(
         (core::Decision::Denied, _) => "denied-interactively-by-user",
     };
     let feedback = super::turn_events::feedback(verdict.extra.as_ref());
-    completed(call, request, kind, feedback)
+    let rule = verdict.extra.as_ref().and_then(|extra| extra.get(core::POLICY_RULE)?.as_str());
+    let rules = (kind == "denied-by-rules").then(|| rule.into_iter().map(policy_rule).collect());
+    completed(call, request, PermissionResult { kind: kind.to_owned(), feedback, reason: None, rules })
+}
+
+/// A rule that denied a request, as the protocol lists it.
+fn policy_rule(rule: &str) -> Value {
+    json!({"kind": "policy", "argument": rule})
 }
 
 /// The event of a request that is unanswered at the turn's end.
 pub(super) fn permission_cancelled(call: &core::ToolCallId, request: &core::RequestId) -> PermissionCompleted {
-    completed(call, request, "cancelled", None)
+    completed(call, request, PermissionResult { kind: "cancelled".to_owned(), ..PermissionResult::default() })
 }
 
-fn completed(
-    call: &core::ToolCallId,
-    request: &core::RequestId,
-    kind: &str,
-    feedback: Option<String>,
-) -> PermissionCompleted {
-    let (feedback, reason) = if kind == "cancelled" { (None, feedback) } else { (feedback, None) };
-    let rules = (kind == "denied-by-rules").then(Vec::new);
-    PermissionCompleted {
-        request_id: request.to_string(),
-        tool_call_id: Some(call.to_string()),
-        result: PermissionResult { kind: kind.to_owned(), feedback, reason, rules },
-    }
+fn completed(call: &core::ToolCallId, request: &core::RequestId, result: PermissionResult) -> PermissionCompleted {
+    // A cancelled request has a reason instead of feedback.
+    let result = match result.kind == "cancelled" {
+        true => PermissionResult { reason: result.feedback, feedback: None, ..result },
+        false => result,
+    };
+    PermissionCompleted { request_id: request.to_string(), tool_call_id: Some(call.to_string()), result }
 }
 
 /// Asks a client to run a call. The call's id names the request: there is only one at a time.
