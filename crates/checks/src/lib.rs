@@ -206,6 +206,8 @@ checks! {
     PageMarkdown = "page-markdown", PAGE, "shows HTML as it was written";
     /// A connection beyond its rates and its token's pool waits.
     Rates = "rates", HOST, "a_connection_beyond_its_rate_uses_the_pool_of_its_token_and_then_waits";
+    /// A connection that has not authenticated uses nothing of the host's token.
+    AddressUsage = "address-usage", HOST, "a_connection_counts_for_its_address_until_it_logs_in";
     /// The connections of a token have a bounded number of subscriptions.
     TokenSubscriptions = "token-subscriptions", HOST, "subscriptions_are_counted_by_token_until_they_end";
     /// The connections of a token have a bounded number of unanswered requests.

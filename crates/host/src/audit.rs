@@ -8,7 +8,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use grove_core::{
-    ActiveTurn, ClientCommand, Decision, Part, PermissionTarget, Session, Timestamp, ToolCallStatus, is_unprintable,
+    ActiveTurn, ClientCommand, Decision, Part, PermissionRequest, PermissionTarget, Session, Timestamp, ToolCallStatus,
+    is_unprintable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -196,6 +197,23 @@ impl PendingRecord {
         }
     }
 
+    /// Adds a decision on a permission request, and the command that was asked for.
+    pub fn describe_decision(&mut self, decision: Decision, request: &PermissionRequest) {
+        if let Some(pending) = &mut self.0 {
+            pending.1.action = by_decision(decision);
+            pending.1.detail = subject(request).map(|text| bounded(text));
+        }
+    }
+
+    /// Adds the subject of the operation.
+    #[must_use]
+    pub fn with_detail(mut self, detail: Option<&str>) -> Self {
+        if let Some(pending) = &mut self.0 {
+            pending.1.detail = detail.map(bounded);
+        }
+        self
+    }
+
     /// Records the outcome.
     pub fn finish(mut self, outcome: AuditOutcome, reason: Option<&str>) {
         if let Some(pending) = self.0.take() {
@@ -234,8 +252,12 @@ fn asked_for(turn: &ActiveTurn, question: &PermissionTarget) -> Option<String> {
         PermissionTarget::Request(id) => request.id == *id,
         PermissionTarget::OfToolCall(id) => call.id == *id,
     })?;
+    subject(request).cloned()
+}
+
+fn subject(request: &PermissionRequest) -> Option<&String> {
     let texts = [&request.full_command_text, &request.path, &request.title, &request.intention];
-    texts.into_iter().flatten().next().cloned()
+    texts.into_iter().flatten().next()
 }
 
 impl Host {

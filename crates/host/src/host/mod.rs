@@ -12,6 +12,7 @@ mod stop;
 mod stores;
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -224,6 +225,16 @@ impl Host {
     /// Counts the use of a new connection, with the others of its token.
     pub fn connection_usage(&self, token: &Arc<str>) -> ConnectionUsage {
         self.0.usage.connection(token, &self.0.config.limits, self.0.env.clock.clone())
+    }
+
+    /// Counts the use of a new connection that has not authenticated, with the others of its address.
+    pub fn pending_connection_usage(&self, address: Option<IpAddr>) -> ConnectionUsage {
+        self.0.usage.pending_connection(address, &self.0.config.limits, self.0.env.clock.clone())
+    }
+
+    /// Counts a connection for its token from now on.
+    pub fn log_in_usage(&self, usage: &ConnectionUsage, token: &Arc<str>) {
+        self.0.usage.log_in(usage, token, &self.0.config.limits);
     }
 
     /// The sequencer: connections attach to it, and it answers from the published state.

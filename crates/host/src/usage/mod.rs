@@ -5,10 +5,13 @@
 //! its own rates never touches the pool, so a connection that misbehaves costs only itself.
 //!
 //! Subscriptions, unanswered requests and expensive calls are counted. Beyond their bounds a request is refused.
+//!
+//! A connection that has not authenticated yet counts for its address, and from its log-in on for its token.
 
 mod rate;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +24,7 @@ use rate::RateBucket;
 use crate::config::Limits;
 use crate::env::Clock;
 use crate::refusal::Refusal;
+use crate::tokens::HOST_TOKEN_NAME;
 
 /// The time after which a refused request may be tried again, if nothing better is known.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -77,14 +81,19 @@ pub enum CallCost {
     Start,
 }
 
-/// The use of all tokens.
+/// The addresses whose use is kept when they have no connection.
+const MAX_ADDRESSES: usize = 1_024;
+
+/// The use of all tokens, and of addresses before their connections authenticate.
 #[derive(Debug, Default)]
 pub(crate) struct UsageTable {
     /// By the name of the token. The host gives the names, so there are few.
     tokens: Mutex<HashMap<Arc<str>, Arc<TokenUsage>>>,
+    /// By the address; none for connections without one.
+    addresses: Mutex<HashMap<Option<IpAddr>, Arc<TokenUsage>>>,
 }
 
-/// The use that all connections of a token make together.
+/// The use that all connections of a token, or all unauthenticated ones of an address, make together.
 #[derive(Debug)]
 struct TokenUsage {
     requests: Mutex<RateBucket>,
@@ -105,7 +114,8 @@ pub struct ConnectionUsage {
 #[derive(Debug)]
 struct ConnectionBounds {
     clock: Arc<dyn Clock>,
-    token: Arc<TokenUsage>,
+    /// Another one from the log-in on, if that comes after the first message.
+    token: Mutex<Arc<TokenUsage>>,
     requests: Mutex<RateBucket>,
     bytes: Mutex<RateBucket>,
     large_calls: Arc<Counter>,
@@ -151,34 +161,70 @@ impl Counter {
 
 impl UsageTable {
     fn of(&self, token: &Arc<str>, limits: &Limits) -> Arc<TokenUsage> {
-        let fresh = || {
-            Arc::new(TokenUsage {
-                requests: Mutex::new(RateBucket::new(limits.token_requests)),
-                bytes: Mutex::new(RateBucket::new(limits.token_bytes)),
-                starts: Mutex::new(RateBucket::new(limits.token_starts)),
-                subscriptions: Counter::new(limits.token_subscriptions),
-                open_requests: Counter::new(limits.token_open_requests),
-                large_calls: Counter::new(limits.token_large_calls),
-            })
-        };
         // It is kept after the token's last connection, or a new connection would bring a new burst.
-        lock(&self.tokens).entry(token.clone()).or_insert_with(fresh).clone()
+        lock(&self.tokens).entry(token.clone()).or_insert_with(|| TokenUsage::new(limits)).clone()
+    }
+
+    fn of_address(&self, address: Option<IpAddr>, limits: &Limits) -> Arc<TokenUsage> {
+        let mut addresses = lock(&self.addresses);
+        if addresses.len() >= MAX_ADDRESSES && !addresses.contains_key(&address) {
+            // Listeners bound the connections that have not authenticated, so most of these are unused.
+            addresses.retain(|_, usage| Arc::strong_count(usage) > 1);
+        }
+        addresses.entry(address).or_insert_with(|| TokenUsage::new(limits)).clone()
     }
 
     /// The use of a new connection with a token.
     pub(crate) fn connection(&self, token: &Arc<str>, limits: &Limits, clock: Arc<dyn Clock>) -> ConnectionUsage {
-        let bounds = ConnectionBounds {
-            clock,
-            token: self.of(token, limits),
-            requests: Mutex::new(RateBucket::new(limits.requests)),
-            bytes: Mutex::new(RateBucket::new(limits.bytes)),
-            large_calls: Counter::new(limits.large_calls),
-        };
-        ConnectionUsage { bounds: Some(bounds) }
+        ConnectionUsage::of(self.of(token, limits), limits, clock)
+    }
+
+    /// The use of a new connection that has not authenticated.
+    pub(crate) fn pending_connection(
+        &self,
+        address: Option<IpAddr>,
+        limits: &Limits,
+        clock: Arc<dyn Clock>,
+    ) -> ConnectionUsage {
+        match Check::AddressUsage.is_enforced() {
+            true => ConnectionUsage::of(self.of_address(address, limits), limits, clock),
+            false => self.connection(&HOST_TOKEN_NAME.into(), limits, clock),
+        }
+    }
+
+    /// Counts a connection for its token from now on.
+    pub(crate) fn log_in(&self, usage: &ConnectionUsage, token: &Arc<str>, limits: &Limits) {
+        if let Some(bounds) = &usage.bounds {
+            *lock(&bounds.token) = self.of(token, limits);
+        }
+    }
+}
+
+impl TokenUsage {
+    fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            requests: Mutex::new(RateBucket::new(limits.token_requests)),
+            bytes: Mutex::new(RateBucket::new(limits.token_bytes)),
+            starts: Mutex::new(RateBucket::new(limits.token_starts)),
+            subscriptions: Counter::new(limits.token_subscriptions),
+            open_requests: Counter::new(limits.token_open_requests),
+            large_calls: Counter::new(limits.token_large_calls),
+        })
     }
 }
 
 impl ConnectionUsage {
+    fn of(token: Arc<TokenUsage>, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
+        let bounds = ConnectionBounds {
+            clock,
+            token: Mutex::new(token),
+            requests: Mutex::new(RateBucket::new(limits.requests)),
+            bytes: Mutex::new(RateBucket::new(limits.bytes)),
+            large_calls: Counter::new(limits.large_calls),
+        };
+        Self { bounds: Some(bounds) }
+    }
+
     /// The use of a part of the host's own process, which has no bounds.
     pub fn unbounded() -> Self {
         Self { bounds: None }
@@ -186,19 +232,21 @@ impl ConnectionUsage {
 
     /// Counts bytes that a client has sent, and returns the time for which nothing more is to be read from it.
     pub fn count_bytes(&self, bytes: usize) -> Duration {
-        self.bounds.as_ref().map_or(Duration::ZERO, |bounds| bounds.count(bytes, &bounds.bytes, &bounds.token.bytes))
+        let count = |bounds: &ConnectionBounds| bounds.count(bytes, &bounds.bytes, |token| &token.bytes);
+        self.bounds.as_ref().map_or(Duration::ZERO, count)
     }
 
     /// Counts messages that a client has sent, and returns the time for which nothing more is to be read from it.
     pub fn count_messages(&self, messages: usize) -> Duration {
-        let count = |bounds: &ConnectionBounds| bounds.count(messages, &bounds.requests, &bounds.token.requests);
+        let count = |bounds: &ConnectionBounds| bounds.count(messages, &bounds.requests, |token| &token.requests);
         self.bounds.as_ref().map_or(Duration::ZERO, count)
     }
 
     /// Counts a subscription or a watch of a token until it ends. Those of a connection are counted where they are.
     pub fn subscription(&self) -> Result<UsageSlot, LimitReached> {
         let mut slot = UsageSlot::default();
-        let Some(ConnectionBounds { token, .. }) = &self.bounds else { return Ok(slot) };
+        let Some(bounds) = &self.bounds else { return Ok(slot) };
+        let token = bounds.token();
         if Check::TokenSubscriptions.is_enforced() && !token.subscriptions.add(&mut slot) {
             let (most, what) = (token.subscriptions.most, "subscriptions and watches");
             return Err(LimitReached::of_token("token-subscriptions", most, what, RETRY_AFTER));
@@ -210,7 +258,7 @@ impl ConnectionUsage {
     pub fn request(&self, cost: CallCost) -> Result<UsageSlot, LimitReached> {
         let mut slot = UsageSlot::default();
         let Some(bounds) = &self.bounds else { return Ok(slot) };
-        let token = &bounds.token;
+        let token = bounds.token();
         if Check::OpenRequests.is_enforced() && !token.open_requests.add(&mut slot) {
             let most = token.open_requests.most;
             return Err(LimitReached::of_token("token-open-requests", most, "unanswered requests", RETRY_AFTER));
@@ -239,15 +287,24 @@ impl ConnectionUsage {
 }
 
 impl ConnectionBounds {
+    fn token(&self) -> Arc<TokenUsage> {
+        lock(&self.token).clone()
+    }
+
     /// Counts units in the connection's own bucket; the pool of the token pays what is missing there, if it can.
-    fn count(&self, units: usize, own: &Mutex<RateBucket>, pool: &Mutex<RateBucket>) -> Duration {
+    fn count(
+        &self,
+        units: usize,
+        own: &Mutex<RateBucket>,
+        pool: impl Fn(&TokenUsage) -> &Mutex<RateBucket>,
+    ) -> Duration {
         if !Check::Rates.is_enforced() {
             return Duration::ZERO;
         }
         let now = self.clock.now();
         let mut own = lock(own);
         let missing = own.take(units as u64, now);
-        if missing > 0 && lock(pool).try_take(missing, now) {
+        if missing > 0 && lock(pool(&self.token())).try_take(missing, now) {
             own.pay_back(missing);
         }
         own.wait()

@@ -26,7 +26,6 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use grove_checks::Check;
-use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use grove_host::sequencer::HostStopped;
 use grove_host::tokens::TokenPublicId;
 use grove_host::{Env, Host};
@@ -50,7 +49,8 @@ use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingCo
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
 use ticket::Tickets;
-use wrong_tokens::{TokenFailure, WrongTokens, gives_token, refuses_token};
+pub(crate) use wrong_tokens::WrongTokens;
+use wrong_tokens::{gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
@@ -61,8 +61,6 @@ use crate::principal::Principal;
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
 pub const HEAD_BYTES: usize = 16 << 10;
-/// The wrong tokens of an address within a minute that are recorded one by one.
-const RECORDED_FAILURES: u32 = 16;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -75,7 +73,7 @@ struct ListenerState {
     /// Challenges that pages answer to open a WebSocket, each for one token, and the rate of proofs, for this listener.
     challenges: Arc<Tickets<Option<TokenPublicId>>>,
     proofs: Arc<ProofRate>,
-    /// The wrong tokens that this listener was given.
+    /// The wrong tokens that all listeners were given.
     wrong_tokens: Arc<WrongTokens>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
@@ -93,6 +91,7 @@ pub struct HostServer {
     programs: Arc<sdk::ProgramEndpoints>,
     /// The event feeds of all SDK endpoints.
     feeds: Arc<Feeds>,
+    wrong_tokens: Arc<WrongTokens>,
     frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
@@ -118,6 +117,7 @@ impl HostServer {
             client_activity: Arc::default(),
             programs: Arc::default(),
             feeds: Arc::default(),
+            wrong_tokens: Arc::default(),
             frame_log: None,
             places,
             host,
@@ -147,7 +147,7 @@ impl HostServer {
             tickets: self.tickets.clone(),
             challenges: Tickets::new(self.host.env().clone()),
             proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
-            wrong_tokens: Arc::default(),
+            wrong_tokens: self.wrong_tokens.clone(),
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             feeds: self.feeds.clone(),
@@ -243,20 +243,8 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 impl ListenerState {
     /// Records a wrong token, and waits before it is answered.
     async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
-        let (clock, from) = (&self.host.env().clock, from.unwrap_or(PeerAddress::InProcess));
-        let now = clock.now();
-        let TokenFailure { delay, failures } = self.wrong_tokens.count(from, now);
-        self.host.env().metrics.wrong_tokens.increment();
-        // The log is for people: of a flood of guesses, the growing number is recorded.
-        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
-            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
-            let detail = format!("wrong token number {failures} of this address within a minute");
-            let record = record.with_detail(Some(&detail));
-            self.host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
-        }
-        if Check::WrongTokenDelay.is_enforced() {
-            clock.sleep(delay).await;
-        }
+        let from = from.unwrap_or(PeerAddress::InProcess);
+        self.wrong_tokens.delay(&self.host, from, operation).await;
     }
 
     /// The party behind a connection that was admitted.

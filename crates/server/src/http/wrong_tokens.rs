@@ -1,13 +1,16 @@
 //! Wrong tokens: each is answered later than the one before, and the log of the host says so.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
+use grove_checks::Check;
 use grove_core::Timestamp;
+use grove_host::Host;
+use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 
 use super::access::in_query;
 use crate::listener::PeerAddress;
@@ -26,9 +29,12 @@ const PAIRING: &str = "/pair";
 /// The addresses that are counted one by one. With more, the address with the fewest failures is forgotten.
 const MAX_ADDRESSES: usize = 1_024;
 
-/// The wrong tokens that a listener has been given lately, by address.
+/// The wrong tokens of an address within a minute that are recorded one by one.
+const RECORDED_FAILURES: u32 = 16;
+
+/// The wrong tokens that the listeners of a host have been given lately, by address.
 #[derive(Debug, Default)]
-pub(super) struct WrongTokens(Mutex<FailureWindow>);
+pub(crate) struct WrongTokens(Mutex<FailureWindow>);
 
 #[derive(Debug, Default)]
 struct FailureWindow {
@@ -39,21 +45,36 @@ struct FailureWindow {
 
 /// The delay of the answer to a wrong token, and the number of wrong tokens of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TokenFailure {
-    pub(super) delay: Duration,
-    pub(super) failures: u32,
+struct TokenFailure {
+    delay: Duration,
+    failures: u32,
 }
 
 impl WrongTokens {
+    /// Records a wrong token, and waits before it is answered.
+    pub(crate) async fn delay(&self, host: &Host, from: PeerAddress, operation: &str) {
+        let clock = &host.env().clock;
+        let now = clock.now();
+        let TokenFailure { delay, failures } = self.count(from, now);
+        host.env().metrics.wrong_tokens.increment();
+        // The log is for people: of a flood of guesses, the growing number is recorded.
+        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
+            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
+            let detail = format!("wrong token number {failures} of this address within a minute");
+            let record = record.with_detail(Some(&detail));
+            host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
+        }
+        if Check::WrongTokenDelay.is_enforced() {
+            clock.sleep(delay).await;
+        }
+    }
+
     /// Counts a wrong token.
     ///
     /// All connections of an address share the count: a guess on many connections is no faster. Right tokens are never
     /// delayed.
-    pub(super) fn count(&self, from: PeerAddress, now: Timestamp) -> TokenFailure {
-        let address = match from {
-            PeerAddress::Tcp { peer, .. } => Some(network(peer.ip())),
-            PeerAddress::Unix { .. } | PeerAddress::InProcess => None,
-        };
+    fn count(&self, from: PeerAddress, now: Timestamp) -> TokenFailure {
+        let address = from.network();
         // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if now.0.saturating_sub(window.began.0) >= WINDOW.as_millis() as u64 {
@@ -70,15 +91,6 @@ impl WrongTokens {
             tracing::warn!(failures, %from, "a connection gave a wrong token");
         }
         TokenFailure { delay: FIRST_DELAY * 2_u32.pow((failures - 1).min(MAX_DOUBLINGS)), failures }
-    }
-}
-
-/// The network that one party can have: an IPv4 address, or the first half of an IPv6 address.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) if address.is_loopback() => IpAddr::V6(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
     }
 }
 

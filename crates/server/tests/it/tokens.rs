@@ -8,12 +8,14 @@ use grove_agents::scripted::ScriptedAgent;
 use grove_core::{Scope, ScopeSet, Timestamp};
 use grove_host::tokens::{HostToken, NewToken, TokenRecord, TokenRegistry, TokenStorage};
 use grove_host::{Config, Env, Host, Token};
-use grove_server::sdk;
-use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, serve};
+use grove_server::{AccessPolicy, HostServer, sdk};
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, pipes, serve};
 use grove_testkit::{ConnectionEnd, ahp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use crate::harness::Addressed;
 
 /// The close code of a connection whose token has ended.
 const TOKEN_ENDED: u16 = 4011;
@@ -50,34 +52,49 @@ async fn close_code(client: &mut ahp::Client) -> Option<u16> {
 }
 
 /// A host with a registry of tokens.
-struct TokenHost {
+pub(crate) struct TokenHost {
+    pub(crate) host: Host,
+    pub(crate) serving: HostServer,
     dialer: Dialer,
-    tokens: TokenRegistry,
+    pub(crate) tokens: TokenRegistry,
     stored: MemoryTokens,
 }
 
 impl TokenHost {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    pub(crate) async fn with(config: Config) -> Self {
         let env = env();
-        let host = Host::in_memory(env.clone(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        let host = Host::in_memory(env.clone(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
         let stored = MemoryTokens::default();
         let own = HostToken::from(Token::parse(TOKEN).unwrap());
         let tokens = TokenRegistry::open(env, own, Box::new(stored.clone())).unwrap();
         host.set_tokens(tokens.clone());
-        let (dialer, _) = serve(&host);
-        Self { dialer, tokens, stored }
+        let (dialer, serving) = serve(&host);
+        Self { host, serving, dialer, tokens, stored }
     }
 
-    fn dial(&self) -> DuplexStream {
+    /// The same host, at a listener for clients of other machines.
+    pub(crate) fn with_remote_clients(mut self) -> Self {
+        let (dialer, pipes) = pipes();
+        let access = AccessPolicy::loopback(self.tokens.host_token().clone(), ADDRESS.parse().unwrap());
+        self.serving.listen(access, Box::new(Addressed { pipes, addresses: Arc::default() }));
+        self.dialer = dialer;
+        self
+    }
+
+    pub(crate) fn dial(&self) -> DuplexStream {
         self.dialer.dial(PIPE_BYTES).unwrap()
     }
 
-    fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
+    pub(crate) fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
         let wanted = NewToken { name: name.to_owned(), scopes: scopes.iter().copied().collect(), lifetime };
         self.tokens.add(wanted, ScopeSet::ALL).unwrap().reveal().to_owned()
     }
 
-    async fn client(&self, token: &str, id: &str) -> ahp::Client {
+    pub(crate) async fn client(&self, token: &str, id: &str) -> ahp::Client {
         let url = format!("ws://{ADDRESS}/ws?tkn={token}");
         let mut client = ahp::Client::over(Box::new(self.dial()), &url, id).await;
         client.initialize(&[]).await;
@@ -85,7 +102,7 @@ impl TokenHost {
     }
 
     /// Sends a request, and returns the status and the body of its answer.
-    async fn http(&self, head: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) async fn http(&self, head: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut near = self.dial();
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let request = format!(
@@ -221,14 +238,14 @@ async fn rotating_the_hosts_own_token_ends_the_old_one() {
 }
 
 /// A page that knows a secret: a token or a one-time code.
-struct SecretPage {
+pub(crate) struct SecretPage {
     id: String,
     key: Vec<u8>,
     nonce: String,
 }
 
 impl SecretPage {
-    fn of(secret: &str) -> Self {
+    pub(crate) fn of(secret: &str) -> Self {
         let verifier = hex::encode(Sha256::digest(format!("grove token verifier 1\n{secret}")));
         let key = hmac(verifier.as_bytes(), &format!("grove page key 1\nhttp://{ADDRESS}\n"));
         Self { id: secret[2..18].to_owned(), key, nonce: "5f".repeat(32) }
@@ -251,7 +268,7 @@ impl SecretPage {
     }
 
     /// Exchanges a code for a token.
-    async fn pair(&self, host: &TokenHost) -> Result<String, u16> {
+    pub(crate) async fn pair(&self, host: &TokenHost) -> Result<String, u16> {
         let challenge = self.challenge(host).await?;
         let answer = self.sign("grove page answer 1", [&self.nonce, &challenge]);
         let body = json!({"code": self.id, "challenge": challenge, "answer": answer, "nonce": self.nonce});
