@@ -75,6 +75,13 @@ impl ConnectionPeer {
                     &request.method,
                     session.as_deref(),
                 );
+                let method = x_grove::Method::named(&request.method);
+                let record = match method {
+                    Some(x_grove::Method::Tokens(_)) => {
+                        record.with_detail(recording::named_token(request.params).as_deref())
+                    }
+                    Some(_) | None => record,
+                };
                 let reply = recording::recorded(reply, record);
                 let about = session.and_then(|session| SessionUri::from(session).id());
                 let allowed = self.authorize(needed, &request.method, request.params, client.as_ref(), about.as_ref());
@@ -83,7 +90,6 @@ impl ConnectionPeer {
                     count_refusal(&self.host, &error);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
-                let method = x_grove::Method::named(&request.method);
                 if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
                     return self.hub.handle(&client, id, method, request.params, reply).await;
                 }
