@@ -83,12 +83,12 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_METRICS_BYTES: usize = 1 << 20;
 
 impl HostEndpoint {
-    /// The address of the web page, with the token after the `#`, which browsers never send.
+    /// The address of the web page, without anything that gives access.
     pub(crate) fn page(&self) -> String {
-        format!("{}/#token={}", self.http, self.token)
+        format!("{}/", self.http)
     }
 
-    /// The address of the web page, with a one-time code after the `#`.
+    /// The address of the web page, with a one-time code after the `#`, which browsers never send.
     pub(crate) fn page_with_code(&self, code: &str) -> String {
         format!("{}/#code={code}", self.http)
     }

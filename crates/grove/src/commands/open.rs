@@ -47,6 +47,14 @@ pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The address of the page with a one-time code, or without one if the host issues none to this process.
+pub(super) async fn page_address(common: &Common, endpoint: &HostEndpoint) -> String {
+    match issue_code(common).await {
+        Ok(issued) => endpoint.page_with_code(&issued.secret),
+        Err(_) => endpoint.page(),
+    }
+}
+
 /// Gets a one-time code of the host of this data folder.
 async fn issue_code(common: &Common) -> Result<IssueCodeResult, Failure> {
     let local = ConnectArgs { host: Some("local".to_owned()), no_start: true, protocol: Protocol::Ahp };
