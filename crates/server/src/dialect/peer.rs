@@ -43,7 +43,7 @@ impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone(), principal.clone());
         let imports = ImportJobs::new(host.clone());
-        let hub = SessionHubClient::new(host.clone(), queue.clone());
+        let hub = SessionHubClient::new(host.clone(), queue.clone(), principal.clone());
         Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
 
@@ -98,8 +98,10 @@ impl ConnectionPeer {
                         return self.imports.handle(id, method, request.params, reply).await;
                     }
                     Some(x_grove::Method::Tokens(method)) if self.has_begun() => {
-                        let answer = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
-                        return reply(Encode::Text(answer));
+                        let answered = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
+                        let super::tokens::TokensAnswer { text, ended } = answered.await;
+                        reply(Encode::Text(text));
+                        return drop(ended);
                     }
                     Some(x_grove::Method::Removal(method)) if self.has_begun() => {
                         let answer = super::removal::answer(&self.host, &id, method, request.params).await;

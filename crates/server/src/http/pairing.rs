@@ -52,9 +52,9 @@ pub(super) async fn pair(State(server): State<ListenerState>, request: Request) 
         Ok(PageLogin { grant: Some(_), .. }) => return AccessError::Code.into_response(),
         Err(refusal) => return refusal.into_response(),
     };
-    let redeemed = server.host.tokens().map(|tokens| tokens.redeem_code(id));
-    match redeemed {
-        Some(Ok(Some((name, token)))) => {
+    let Some(tokens) = server.host.tokens().cloned() else { return AccessError::Code.into_response() };
+    match server.host.env().spawn.run_blocking(move || tokens.redeem_code(id)).await {
+        Ok(Ok(Some((name, token)))) => {
             let (time, address) = (server.host.env().clock.now(), peer.to_string());
             let record = AuditRecord::new(time, &name, address, AuditAction::Token, OPERATION);
             server.host.audit(record.with_detail(Some(&name)).with_outcome(AuditOutcome::Done, None));
@@ -62,10 +62,11 @@ pub(super) async fn pair(State(server): State<ListenerState>, request: Request) 
             let answer = serde_json::json!({"token": token.reveal(), "name": name, "proof": proof});
             ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
         }
-        Some(Ok(None)) | None => AccessError::Code.into_response(),
-        Some(Err(error)) => {
+        Ok(Ok(None)) => AccessError::Code.into_response(),
+        Ok(Err(error)) => {
             tracing::error!(%error, "a page could not be paired");
             (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response()
         }
+        Err(panicked) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{panicked}\n")).into_response(),
     }
 }
