@@ -158,7 +158,40 @@ impl IntoResponse for AccessError {
             | AccessError::LoopbackName => StatusCode::FORBIDDEN,
             AccessError::Ticket | AccessError::ChallengeResponse | AccessError::Code => StatusCode::UNAUTHORIZED,
         };
-        (status, format!("{self}\n")).into_response()
+        let mut response = (status, format!("{self}\n")).into_response();
+        if self.refuses_token() {
+            response.extensions_mut().insert(RefusedToken);
+        }
+        response
+    }
+}
+
+/// Marks the answer to a request whose token, ticket, proof or code is wrong. Other refusals say nothing about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedToken;
+
+impl AccessError {
+    /// Says whether the request was refused for its token, ticket, proof or code.
+    fn refuses_token(self) -> bool {
+        match self {
+            AccessError::Token
+            | AccessError::Bearer
+            | AccessError::Ticket
+            | AccessError::ChallengeResponse
+            | AccessError::Code => true,
+            // It is refused whatever the token is.
+            AccessError::QueryToken
+            | AccessError::HostCount
+            | AccessError::TransferEncoding
+            | AccessError::LengthCount
+            | AccessError::UpgradeWithBody
+            | AccessError::ForeignHost
+            | AccessError::UnlistedHost
+            | AccessError::ContentType
+            | AccessError::ForeignOrigin
+            | AccessError::NoPage
+            | AccessError::LoopbackName => false,
+        }
     }
 }
 
@@ -294,7 +327,10 @@ impl AccessPolicy {
             return Err(AccessError::LoopbackName);
         }
         let (secret, grant) = match token {
-            None => (host_token.current().reveal().to_owned(), Some(host_token.grant())),
+            None => {
+                let (token, grant) = host_token.current_with_grant();
+                (token.reveal().to_owned(), Some(grant))
+            }
             Some(id) => match tokens.and_then(|tokens| tokens.login(id)).ok_or(AccessError::ChallengeResponse)? {
                 TokenLogin::Token(verifier, grant) => (verifier.reveal(), Some(grant)),
                 TokenLogin::Code(verifier) => (verifier.reveal(), None),

@@ -55,6 +55,7 @@ use wrong_tokens::{gives_token, refuses_token};
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
 use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
+use crate::origin::PeerProcess;
 use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
@@ -221,9 +222,12 @@ pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> H
 
 async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission: Admission, mut rejected: Rejected) {
     let AcceptedStream { stream, peer } = accepted;
+    // One for all requests of the connection: it is looked up once.
+    let process = Arc::new(PeerProcess::new(peer));
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(client_admission.clone());
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(process.clone());
         TowerToHyperService::new(router.clone()).call(request)
     });
     let serving = hyper::server::conn::http1::Builder::new()
@@ -248,9 +252,9 @@ impl ListenerState {
     }
 
     /// The party behind a connection that was admitted.
-    fn principal(&self, holder: TokenHolder, peer: PeerAddress) -> Arc<Principal> {
-        let principal = holder.principal(peer);
-        principal.process().admitted(&self.host);
+    fn principal(&self, holder: TokenHolder, process: Arc<PeerProcess>) -> Arc<Principal> {
+        process.admitted(&self.host);
+        let principal = holder.principal(process.peer()).with_process(process);
         Arc::new(principal)
     }
 
@@ -326,7 +330,7 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if gives_token && refuses_token(response.status()) {
+    if gives_token && refuses_token(&response) {
         server.delay_wrong_token(from, &operation).await;
     }
     if Check::PageHeaders.is_enforced() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -346,20 +350,20 @@ async fn page(State(server): State<ListenerState>, request: Request) -> Response
 async fn page_or_upgrade(
     state: State<ListenerState>,
     client_admission: Extension<Admission>,
-    peer: Extension<PeerAddress>,
+    process: Extension<Arc<PeerProcess>>,
     request: Request,
 ) -> Response {
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, client_admission, peer, request).await
+        upgrade(state, client_admission, process, request).await
     }
 }
 
 /// Issues a ticket to a client with the token.
 async fn issue_ticket(
     State(server): State<ListenerState>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     request: Request,
 ) -> Response {
     let holder = match server.bearer_holder(request.headers()) {
@@ -367,7 +371,7 @@ async fn issue_ticket(
         Err(refusal) => return refusal.into_response(),
     };
     // Another process could use the ticket, which would not be known for an agent's.
-    let principal = server.principal(holder.clone(), peer);
+    let principal = server.principal(holder.clone(), process);
     if let Err(forbidden) = principal.refuse_agents(&server.host, "POST /ticket", None, None).await {
         return (StatusCode::FORBIDDEN, format!("{forbidden}\n")).into_response();
     }
@@ -453,7 +457,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
 async fn upgrade(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     mut request: Request,
 ) -> Response {
     let query = request.uri().query();
@@ -487,7 +491,7 @@ async fn upgrade(
     let upgraded = hyper::upgrade::on(&mut request);
     let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
-    let principal = server.principal(holder, peer);
+    let principal = server.principal(holder, process);
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {

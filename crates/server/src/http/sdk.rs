@@ -17,6 +17,7 @@ use super::admission::{Authentication, PendingConnections};
 use super::{Admission, HostServer, ListenerState, accepted, arrived};
 use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret, Guest};
 use crate::listener::{Listener, PeerAddress};
+use crate::origin::PeerProcess;
 use crate::principal::Principal;
 
 /// The protocol that the connection is upgraded to.
@@ -114,7 +115,7 @@ fn opened(
 pub(super) async fn carry(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     mut request: Request,
 ) -> Response {
     let holder = match server.bearer_holder(request.headers()) {
@@ -146,16 +147,17 @@ pub(super) async fn carry(
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
     let principal = match client {
-        Some(client) => Arc::new(Principal::clone(&server.principal(holder, peer)).relaying(client)),
-        None => server.principal(holder, peer),
+        Some(client) => Arc::new(Principal::clone(&server.principal(holder, process)).relaying(client)),
+        None => server.principal(holder, process),
     };
+    let address = client.unwrap_or_else(|| principal.address());
     let places = server.places.clone();
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,
             Ok(stream) => {
                 let (admission, rejected) = Admission::carried(places, place.clone(), &opened.pending_connections);
-                let guest = Guest { address: client.unwrap_or(peer), carrier: Some(principal), admission };
+                let guest = Guest { address, carrier: Some(principal), admission };
                 opened.endpoint.serve_guest(TokioIo::new(stream), guest, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),

@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::header;
+use axum::response::Response;
 use grove_checks::Check;
 use grove_core::Timestamp;
 use grove_host::Host;
 use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 
-use super::access::in_query;
+use super::access::{RefusedToken, in_query};
 use crate::listener::PeerAddress;
 
 /// Failures this long ago count no more.
@@ -102,8 +103,8 @@ pub(super) fn gives_token(request: &Request) -> bool {
 }
 
 /// Says whether an answer refuses a token.
-pub(super) fn refuses_token(status: StatusCode) -> bool {
-    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+pub(super) fn refuses_token(answer: &Response) -> bool {
+    answer.extensions().get::<RefusedToken>().is_some()
 }
 
 #[cfg(test)]

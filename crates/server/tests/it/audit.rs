@@ -6,8 +6,9 @@ use grove_core::{Scope, ScopeSet};
 use grove_host::Host;
 use grove_host::audit::{AuditAction, AuditLog, AuditOutcome, AuditRecord};
 use grove_server::copilot::{EndpointConfig, EndpointSecret};
-use grove_testkit::host::{TOKEN, pipes};
+use grove_testkit::host::{ADDRESS, TOKEN, pipes};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::copilot::Sdk;
 use crate::harness::Addressed;
@@ -110,4 +111,39 @@ async fn approvals_through_the_copilot_sdk_are_recorded_with_their_verdict_and_c
         let record = audit.take().remove(0);
         assert_eq!((record.outcome, record.detail), (AuditOutcome::Unchanged, None), "the answer came too late");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_another_reason_than_the_token_is_no_wrong_token() {
+    let host = TokenHost::start().await.with_remote_clients();
+    let audit = MemoryAudit::of(&host.host);
+    let blind = host.add("blind", &[Scope::Prompt], None);
+    let (own, blind) = (format!("Bearer {TOKEN}"), format!("Bearer {blind}"));
+    let foreign = [("Authorization", own.as_str()), ("Origin", "http://evil.example")];
+    let start = tokio::time::Instant::now();
+    assert_eq!(host.http("POST /ticket", &foreign, "").await.0, 403);
+    assert_eq!(host.http("GET /metrics", &[("Authorization", &blind)], "").await.0, 403, "it may not read");
+    assert!(start.elapsed().is_zero() && audit.take().is_empty(), "nothing is delayed and recorded");
+    assert_eq!(host.host.env().metrics.wrong_tokens.get(), 0);
+    assert_eq!(host.http("POST /ticket", &[("Authorization", "Bearer wrong")], "").await.0, 403);
+    assert_eq!((audit.take().len(), host.host.env().metrics.wrong_tokens.get()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_process_behind_a_connection_is_looked_up_once_for_all_its_requests() {
+    let host = TokenHost::start().await.with_remote_clients();
+    host.addresses.lock().unwrap().push("127.0.0.1:1");
+    let mut near = host.dial();
+    let request = format!(
+        "POST /ticket HTTP/1.1\r\nHost: {ADDRESS}\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Content-Type: application/json\r\nContent-Length: 0\r\n\r\n"
+    );
+    for _ in 0..3 {
+        near.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"connect again\n") {
+            answer.push(near.read_u8().await.unwrap());
+        }
+    }
+    assert_eq!(host.host.env().metrics.process_lookups.get(), 1);
 }
