@@ -39,6 +39,9 @@ pub(crate) struct RemoteAddress {
     /// The fingerprint of the host's certificate. Without one there is no TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) certificate: Option<String>,
+    /// A name under which the host accepts requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
 }
 
 /// A connection to a host, and the host name for requests on it.
