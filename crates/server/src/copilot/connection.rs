@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::endpoint::CopilotEndpoint;
-use super::log_in::Guest;
+use super::log_in::UnauthenticatedClient;
 use super::peer::{ConnectingClient, CopilotPeer};
 use crate::connection::{Texts, in_time};
 use crate::http::Rejected;
@@ -68,8 +68,13 @@ impl CopilotEndpoint {
     ///
     /// Until then it may be closed at any time, and is after
     /// [`Limits::unauthenticated_time`](grove_host::Limits::unauthenticated_time).
-    pub(crate) async fn serve_guest(&self, stream: impl Stream + 'static, guest: Guest, rejected: Rejected) {
-        self.serve(stream, ConnectingClient::Guest(guest), Some(rejected)).await;
+    pub(crate) async fn serve_guest(
+        &self,
+        stream: impl Stream + 'static,
+        unauthenticated: UnauthenticatedClient,
+        rejected: Rejected,
+    ) {
+        self.serve(stream, ConnectingClient::Unauthenticated(unauthenticated), Some(rejected)).await;
     }
 
     async fn serve(&self, stream: impl Stream + 'static, client: ConnectingClient, mut rejected: Option<Rejected>) {
@@ -77,7 +82,9 @@ impl CopilotEndpoint {
         let id = self.host().next_connection();
         let usage = match &client {
             ConnectingClient::Known(principal) => principal.usage(self.host()),
-            ConnectingClient::Guest(guest) => self.host().pending_connection_usage(guest.address.network()),
+            ConnectingClient::Unauthenticated(unauthenticated) => {
+                self.host().pending_connection_usage(unauthenticated.address.network())
+            }
         };
         let queue = Arc::new(Queue::new(limits, usage));
         let calls = Arc::new(CallTable::new(CALLS));

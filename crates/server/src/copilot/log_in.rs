@@ -17,7 +17,7 @@ use crate::principal::Principal;
 use crate::recording;
 
 /// A client that has to send a secret first.
-pub(crate) struct Guest {
+pub(crate) struct UnauthenticatedClient {
     /// The client's own address, also if a program carries its bytes.
     pub(crate) address: PeerAddress,
     /// The program that carries its bytes, whose rights the secret gives.
@@ -28,31 +28,37 @@ pub(crate) struct Guest {
 impl CopilotPeer {
     /// Answers `connect`. A client without a log-in gets the rights of its secret.
     pub(super) async fn connect(&self, params: Option<&RawValue>) -> Result<ConnectResult, CopilotError> {
-        if let Some(guest) = self.guest().filter(|_| !self.is_in()) {
-            self.log_in(guest, params).await?;
+        if let Some(unauthenticated) = self.unauthenticated().filter(|_| !self.is_in()) {
+            self.log_in(unauthenticated, params).await?;
         }
         Ok(ConnectResult::of(env!("CARGO_PKG_VERSION")))
     }
 
-    async fn log_in(&self, guest: &Guest, params: Option<&RawValue>) -> Result<(), CopilotError> {
+    async fn log_in(
+        &self,
+        unauthenticated: &UnauthenticatedClient,
+        params: Option<&RawValue>,
+    ) -> Result<(), CopilotError> {
         let (host, operation) = (self.host(), Method::Connect.as_str());
         let params: ConnectParams = methods::params(operation, params).map_err(CopilotError::Error)?;
         let guess = params.token.unwrap_or_default();
         let Some(login) = self.endpoint().open_with(&guess) else {
             if !guess.is_empty() {
-                self.endpoint().wrong_tokens().delay(host, guest.address, operation).await;
+                self.endpoint().wrong_tokens().delay(host, unauthenticated.address, operation).await;
             }
             return Err(CopilotError::Error(error::authentication_failed()));
         };
-        let principal = match (&login, &guest.carrier) {
-            (EndpointLogin::Token(grant), _) => Arc::new(Principal::of_token(grant.clone(), guest.address)),
+        let principal = match (&login, &unauthenticated.carrier) {
+            (EndpointLogin::Token(grant), _) => Arc::new(Principal::of_token(grant.clone(), unauthenticated.address)),
             (EndpointLogin::Secret, Some(carrier)) => carrier.clone(),
             // A port's own secret counts as the host's token: programs that open ports hold that one.
-            (EndpointLogin::Secret, None) => Arc::new(Principal::new(HOST_TOKEN_NAME, ScopeSet::ALL, guest.address)),
+            (EndpointLogin::Secret, None) => {
+                Arc::new(Principal::new(HOST_TOKEN_NAME, ScopeSet::ALL, unauthenticated.address))
+            }
         };
         let record = recording::begin(host, &principal, Some(self.client()), ScopeSet::NONE, operation, None);
         // A carried client has the slot of its carrier already.
-        if let Err(full) = guest.admission.admit(principal.token_id().map_or(TokenId::Host, TokenId::Named)) {
+        if let Err(full) = unauthenticated.admission.admit(principal.token_id().map_or(TokenId::Host, TokenId::Named)) {
             record.finish(AuditOutcome::Refused, Some(&full.to_string()));
             return Err(full.into());
         }

@@ -26,5 +26,5 @@ pub(crate) mod workspace;
 pub(crate) use endpoint::CopilotEndpoint;
 pub use endpoint::{EndpointConfig, EndpointSecret};
 pub(crate) use feed::Feeds;
-pub(crate) use log_in::Guest;
+pub(crate) use log_in::UnauthenticatedClient;
 pub use quick_ack::{QuickAckListener, QuickAckStream};

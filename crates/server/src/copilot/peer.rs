@@ -17,7 +17,7 @@ use tokio::sync::SetOnce;
 
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
-use super::log_in::Guest;
+use super::log_in::UnauthenticatedClient;
 use crate::dialect::limit_reached;
 use crate::principal::Principal;
 
@@ -37,7 +37,7 @@ struct CopilotPeerInner {
     /// The id of this client in the sessions that it takes part in.
     client: ClientId,
     /// The client if it has to authenticate; none for pipes.
-    guest: Option<Guest>,
+    unauthenticated: Option<UnauthenticatedClient>,
     state: Mutex<CopilotPeerState>,
 }
 
@@ -45,7 +45,7 @@ struct CopilotPeerInner {
 pub(super) enum ConnectingClient {
     /// Its transport has authenticated it.
     Known(Arc<Principal>),
-    Guest(Guest),
+    Unauthenticated(UnauthenticatedClient),
 }
 
 #[derive(Default)]
@@ -98,14 +98,15 @@ impl CopilotPeer {
         // Without randomness the connection's own number must do.
         endpoint.host().env().random.fill(&mut bytes).ok();
         let name = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
-        let (unknown, known, guest) = match client {
+        let (unknown, known, unauthenticated) = match client {
             ConnectingClient::Known(principal) => (principal.clone(), Some(principal), None),
-            ConnectingClient::Guest(guest) => {
-                (Arc::new(Principal::new("", ScopeSet::NONE, guest.address)), None, Some(guest))
+            ConnectingClient::Unauthenticated(unauthenticated) => {
+                (Arc::new(Principal::new("", ScopeSet::NONE, unauthenticated.address)), None, Some(unauthenticated))
             }
         };
         let (principal, state) = (SetOnce::new(), Mutex::default());
-        let inner = CopilotPeerInner { endpoint, id, queue, calls, unknown, principal, client: name, guest, state };
+        let inner =
+            CopilotPeerInner { endpoint, id, queue, calls, unknown, principal, client: name, unauthenticated, state };
         let peer = Self(Arc::new(inner));
         if let Some(principal) = known {
             peer.admit(principal);
@@ -153,8 +154,8 @@ impl CopilotPeer {
     }
 
     /// The client if it has to authenticate; none for pipes.
-    pub(super) fn guest(&self) -> Option<&Guest> {
-        self.0.guest.as_ref()
+    pub(super) fn unauthenticated(&self) -> Option<&UnauthenticatedClient> {
+        self.0.unauthenticated.as_ref()
     }
 
     /// Admits the client: it may send requests, and is notified of created and deleted sessions if it may see them.

@@ -13,6 +13,7 @@ use percent_encoding::percent_decode_str;
 use super::admission::{Authentication, TokenId};
 use super::host_names::HostNames;
 use super::page_access::{PageKey, PageLogin};
+use super::wrong_tokens::RefusedToken;
 use crate::listener::PeerAddress;
 use crate::principal::Principal;
 
@@ -163,35 +164,6 @@ impl IntoResponse for AccessError {
             response.extensions_mut().insert(RefusedToken);
         }
         response
-    }
-}
-
-/// Marks the answer to a request whose token, ticket, proof or code is wrong. Other refusals say nothing about it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RefusedToken;
-
-impl AccessError {
-    /// Says whether the request was refused for its token, ticket, proof or code.
-    fn refuses_token(self) -> bool {
-        match self {
-            AccessError::Token
-            | AccessError::Bearer
-            | AccessError::Ticket
-            | AccessError::ChallengeResponse
-            | AccessError::Code => true,
-            // It is refused whatever the token is.
-            AccessError::QueryToken
-            | AccessError::HostCount
-            | AccessError::TransferEncoding
-            | AccessError::LengthCount
-            | AccessError::UpgradeWithBody
-            | AccessError::ForeignHost
-            | AccessError::UnlistedHost
-            | AccessError::ContentType
-            | AccessError::ForeignOrigin
-            | AccessError::NoPage
-            | AccessError::LoopbackName => false,
-        }
     }
 }
 

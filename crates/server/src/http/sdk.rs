@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 
 use super::admission::{Authentication, PendingConnections};
 use super::{Admission, HostServer, ListenerState, accepted, arrived};
-use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret, Guest};
+use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret, UnauthenticatedClient};
 use crate::listener::{Listener, PeerAddress};
 use crate::origin::PeerProcess;
 use crate::principal::Principal;
@@ -53,8 +53,9 @@ impl HostServer {
                 };
                 let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
-                    let guest = Guest { address: accepted.peer, carrier: None, admission: client_admission };
-                    endpoint.serve_guest(accepted.stream, guest, rejected).await;
+                    let client =
+                        UnauthenticatedClient { address: accepted.peer, carrier: None, admission: client_admission };
+                    endpoint.serve_guest(accepted.stream, client, rejected).await;
                     drop(visit);
                 }));
                 pending_connections.settled().await;
@@ -157,8 +158,8 @@ pub(super) async fn carry(
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,
             Ok(stream) => {
                 let (admission, rejected) = Admission::carried(places, place.clone(), &opened.pending_connections);
-                let guest = Guest { address, carrier: Some(principal), admission };
-                opened.endpoint.serve_guest(TokioIo::new(stream), guest, rejected).await;
+                let client = UnauthenticatedClient { address, carrier: Some(principal), admission };
+                opened.endpoint.serve_guest(TokioIo::new(stream), client, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
         }

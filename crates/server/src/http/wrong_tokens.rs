@@ -13,7 +13,7 @@ use grove_core::Timestamp;
 use grove_host::Host;
 use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 
-use super::access::{RefusedToken, in_query};
+use super::access::{AccessError, in_query};
 use crate::listener::PeerAddress;
 
 /// Failures this long ago count no more.
@@ -100,6 +100,35 @@ pub(super) fn gives_token(request: &Request) -> bool {
     request.headers().contains_key(header::AUTHORIZATION)
         || request.uri().path() == PAIRING
         || SECRETS.iter().any(|name| in_query(request.uri().query(), name).is_some())
+}
+
+/// Marks the answer to a request whose token, ticket, proof or code is wrong. Other refusals say nothing about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedToken;
+
+impl AccessError {
+    /// Says whether the request was refused for its token, ticket, proof or code.
+    pub(super) fn refuses_token(self) -> bool {
+        match self {
+            AccessError::Token
+            | AccessError::Bearer
+            | AccessError::Ticket
+            | AccessError::ChallengeResponse
+            | AccessError::Code => true,
+            // It is refused whatever the token is.
+            AccessError::QueryToken
+            | AccessError::HostCount
+            | AccessError::TransferEncoding
+            | AccessError::LengthCount
+            | AccessError::UpgradeWithBody
+            | AccessError::ForeignHost
+            | AccessError::UnlistedHost
+            | AccessError::ContentType
+            | AccessError::ForeignOrigin
+            | AccessError::NoPage
+            | AccessError::LoopbackName => false,
+        }
+    }
 }
 
 /// Says whether an answer refuses a token.
