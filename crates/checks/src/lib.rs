@@ -206,6 +206,8 @@ checks! {
     PageMarkdown = "page-markdown", PAGE, "shows HTML as it was written";
     /// A connection beyond its rates and its token's pool waits.
     Rates = "rates", HOST, "a_connection_beyond_its_rate_uses_the_pool_of_its_token_and_then_waits";
+    /// A connection that has not authenticated uses nothing of the host's token.
+    AddressUsage = "address-usage", HOST, "a_connection_counts_for_its_address_until_it_logs_in";
     /// The connections of a token have a bounded number of subscriptions.
     TokenSubscriptions = "token-subscriptions", HOST, "subscriptions_are_counted_by_token_until_they_end";
     /// The connections of a token have a bounded number of unanswered requests.
@@ -224,10 +226,16 @@ checks! {
     TokenExpiry = "token-expiry", SERVER, "an_expired_token_opens_nothing_and_its_connections_are_closed";
     /// A new token has no scope that its maker lacks.
     TokenMaker = "token-maker", SERVER, "tokens_are_managed_by_clients_with_admin_who_give_away_nothing_that_they_lack";
+    /// A token that another one makes or rotates ends with that one at the latest.
+    MakerExpiry = "maker-expiry", SERVER, "a_token_does_not_outlive_the_one_that_makes_or_rotates_it";
+    /// A client's id is claimed where its owner is checked.
+    ClientClaim = "client-claim", SERVER, "of_two_tokens_that_use_a_client_id_at_the_same_time_one_gets_it";
     /// A client's id belongs to the token that first used it.
     ClientId = "client-id", SERVER, "a_client_id_belongs_to_the_token_that_first_used_it";
     /// A token without the scope `folders` stays inside the configured roots.
     Folders = "folders", SERVER, "a_token_without_folders_stays_inside_the_roots";
+    /// A client without the scope `folders` is offered folders inside the configured roots alone.
+    BrowseFolders = "browse-folders", GROVE, "a_token_without_folders_browses_inside_the_roots";
     /// A process of an agent does nothing that persons alone may do.
     AgentProcess = "agent-process", GROVE, "an_agent_cannot_approve_its_own_requests";
 }

@@ -213,8 +213,7 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Run the host in the foreground until SIGTERM, SIGINT or `grove stop`
     ///
-    /// Prints the addresses of the host. The token is only shown on a terminal, or with --json, so that no log holds
-    /// it.
+    /// Prints the addresses of the host. The token is only shown with --json, so that no log holds it.
     Serve(Box<ServeArgs>),
     /// Start a host in the background, if none is running, and print its address
     ///

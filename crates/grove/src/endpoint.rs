@@ -39,6 +39,9 @@ pub(crate) struct RemoteAddress {
     /// The fingerprint of the host's certificate. Without one there is no TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) certificate: Option<String>,
+    /// A name under which the host accepts requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
 }
 
 /// A connection to a host, and the host name for requests on it.
@@ -83,12 +86,12 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_METRICS_BYTES: usize = 1 << 20;
 
 impl HostEndpoint {
-    /// The address of the web page, with the token after the `#`, which browsers never send.
+    /// The address of the web page, without anything that gives access.
     pub(crate) fn page(&self) -> String {
-        format!("{}/#token={}", self.http, self.token)
+        format!("{}/", self.http)
     }
 
-    /// The address of the web page, with a one-time code after the `#`.
+    /// The address of the web page, with a one-time code after the `#`, which browsers never send.
     pub(crate) fn page_with_code(&self, code: &str) -> String {
         format!("{}/#code={code}", self.http)
     }

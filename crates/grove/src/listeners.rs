@@ -74,6 +74,7 @@ impl HostListeners {
 
     pub(crate) fn find(&self) -> Result<ListenAddresses> {
         let address = |listener: &TcpListener| listener.local_addr().context("the listener has no address");
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let remote = match &self.remote {
             Some((listener, Some(certificate))) => {
                 let address = address(listener)?;
@@ -81,6 +82,7 @@ impl HostListeners {
                     http: format!("https://{address}"),
                     ws: format!("wss://{address}/ws"),
                     certificate: Some(Fingerprint::of(certificate.der()).to_string()),
+                    name: self.host_names.clone().or_of(certificate).shown(&machine),
                 })
             }
             Some((listener, None)) => {
@@ -89,6 +91,7 @@ impl HostListeners {
                     http: format!("http://{address}"),
                     ws: format!("ws://{address}/ws"),
                     certificate: None,
+                    name: self.host_names.shown(&machine),
                 })
             }
             None => None,

@@ -247,7 +247,7 @@ impl PendingRecord {
                 record.action = by_decision(verdict.decision);
                 let turn = tip.chat(chat).and_then(|chat| chat.active.as_deref());
                 let Some((call, request)) = turn.and_then(|turn| pending_request(turn, question)) else { return };
-                record.detail = asked_for(request).map(|text| bounded(&text));
+                record.detail = asked_for(request).map(|text| bounded(text));
                 // A client may answer by a setting of its own, which is nobody's word on this request.
                 let is_by_person = verdict.by == ConfirmationReason::Person;
                 record.request = is_by_person.then(|| AuditedRequest::of(tip, call, request));
@@ -256,6 +256,23 @@ impl PendingRecord {
             ClientCommand::AnswerInput { .. } => record.action = AuditAction::Answer,
             _ => {}
         }
+    }
+
+    /// Adds a decision on a permission request, and the command that was asked for.
+    pub fn describe_decision(&mut self, decision: Decision, request: &PermissionRequest) {
+        if let Some(pending) = &mut self.0 {
+            pending.1.action = by_decision(decision);
+            pending.1.detail = asked_for(request).map(|text| bounded(text));
+        }
+    }
+
+    /// Adds the subject of the operation.
+    #[must_use]
+    pub fn with_detail(mut self, detail: Option<&str>) -> Self {
+        if let Some(pending) = &mut self.0 {
+            pending.1.detail = detail.map(bounded);
+        }
+        self
     }
 
     /// Records the outcome.
@@ -302,9 +319,9 @@ fn pending_request<'t>(
 }
 
 /// The command or the path that a permission request is about.
-fn asked_for(request: &PermissionRequest) -> Option<String> {
+fn asked_for(request: &PermissionRequest) -> Option<&String> {
     let texts = [&request.full_command_text, &request.path, &request.title, &request.intention];
-    texts.into_iter().flatten().next().cloned()
+    texts.into_iter().flatten().next()
 }
 
 impl Host {

@@ -62,7 +62,8 @@ metrics! {
     sent_bytes: Labelled<TransportLabel, Counter> = "grove_sent_bytes_total", "Bytes of these frames.";
     request_seconds: Seconds = "grove_request_seconds", "The time until a client's frame was handled, or its slow work was started.";
     refusals: Labelled<RefusalLabel, Counter> = "grove_refusals_total", "Requests that were answered with an error.";
-    wrong_tokens: Counter = "grove_wrong_tokens_total", "HTTP requests with a wrong token, ticket or proof.";
+    wrong_tokens: Counter = "grove_wrong_tokens_total", "Requests and log-ins with a wrong token, ticket or proof.";
+    process_lookups: Counter = "grove_process_lookups_total", "Searches for the process behind a connection, which read all of /proc for one over TCP.";
     reconnects: Labelled<ReconnectLabel, Counter> = "grove_reconnects_total", "Clients that reconnected: with the events that they missed, or with snapshots.";
 
     sessions: Gauge = "grove_sessions", "Sessions that the host has, in memory or not.";

@@ -30,7 +30,7 @@ pub use crate::http::ALLOW_ALL_TOLD as STATUS_ALLOW_ALL;
 pub use crate::http::HEAD_BYTES;
 pub use crate::http::HEAD_TIMEOUT;
 pub use crate::http::MAX_DAMAGE_REPORTED as STATUS_DAMAGE;
-pub use crate::http::RECORDED_FAILURES as RECORDED_WRONG_TOKENS;
+pub use crate::http::wrong_tokens::RECORDED_FAILURES as RECORDED_WRONG_TOKENS;
 pub use crate::http::lease_api::MAX_BODY_BYTES as BODY_BYTES;
 pub use crate::http::page_access::PROOF_BURST;
 pub use crate::http::page_access::PROOFS_PER_SECOND;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,6 +39,19 @@ pub enum PeerAddress {
     Tcp { peer: SocketAddr, local: SocketAddr },
     /// The host's own process.
     InProcess,
+}
+
+impl PeerAddress {
+    /// The network that one party can have: an IPv4 address, or the first half of an IPv6 address.
+    pub(crate) fn network(self) -> Option<IpAddr> {
+        let PeerAddress::Tcp { peer, .. } = self else { return None };
+        Some(match peer.ip().to_canonical() {
+            IpAddr::V6(address) if !address.is_loopback() => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
+            }
+            address => address,
+        })
+    }
 }
 
 impl fmt::Display for PeerAddress {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use grove_checks::Check;
 use grove_core::{ClientId, Scope, ScopeSet, SessionId, warning};
 use grove_host::audit::{AuditAction, AuditOutcome};
-use grove_host::tokens::{TokenGrant, TokenPublicId};
+use grove_host::tokens::{TokenGrant, TokenMaker, TokenPublicId};
 use grove_host::{Clock, ConnectionUsage, FolderReach, Host};
 
 use crate::listener::PeerAddress;
@@ -71,6 +71,11 @@ impl Principal {
         Self { process: Arc::new(self.process.relaying(client)), ..self }
     }
 
+    /// The same principal, with the process of its connection, which may have been looked up already.
+    pub(crate) fn with_process(self, process: Arc<PeerProcess>) -> Self {
+        Self { process, ..self }
+    }
+
     /// The holder of a token, with its rights until it ends.
     pub fn of_token(token: TokenGrant, address: PeerAddress) -> Self {
         let process = Arc::new(PeerProcess::new(address));
@@ -90,6 +95,11 @@ impl Principal {
     /// The public id of the named token; none for the owner of the host, whose socket and own token count as one.
     pub fn token_id(&self) -> Option<TokenPublicId> {
         self.token.as_ref().and_then(|token| token.id)
+    }
+
+    /// The rights that it can pass on to tokens that it makes.
+    pub(crate) fn token_maker(&self) -> TokenMaker {
+        TokenMaker { scopes: self.scopes, expires_at: self.token.as_ref().and_then(TokenGrant::expires_at) }
     }
 
     /// Waits until the principal's token ends.
@@ -164,11 +174,6 @@ impl Principal {
             }
         }
         Ok(())
-    }
-
-    /// The processes behind the connection.
-    pub(crate) fn process(&self) -> &PeerProcess {
-        &self.process
     }
 
     /// Refuses an operation that the principal may not carry out, by its scopes or by its process.

@@ -95,6 +95,28 @@ pub(crate) fn named_session(params: Option<&RawValue>) -> Option<String> {
     names.into_iter().find_map(|name| Some(name.as_str()?.to_owned()))
 }
 
+/// The token that the params of a request are about.
+pub(crate) fn named_token(params: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct TokenName {
+        name: String,
+    }
+    serde_json::from_str::<TokenName>(params?.get()).ok().map(|token| token.name)
+}
+
+/// The outcome of a request by its result: some methods say in it that they changed nothing.
+pub(crate) fn outcome(result: &RawValue) -> AuditOutcome {
+    #[derive(Deserialize)]
+    struct SuccessProbe {
+        #[serde(default)]
+        success: Option<bool>,
+    }
+    match serde_json::from_str::<SuccessProbe>(result.get()) {
+        Ok(SuccessProbe { success: Some(false) }) => AuditOutcome::Unchanged,
+        Ok(_) | Err(_) => AuditOutcome::Done,
+    }
+}
+
 /// A reply that finishes the record of its request.
 pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
     Box::new(move |answer| match answer {

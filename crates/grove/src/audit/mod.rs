@@ -3,11 +3,13 @@
 //! A thread of its own writes the records. The host never waits for it: a record that finds the queue full, or the disk,
 //! is dropped and counted, and the next record that can be written is preceded by a line that says how many are missing.
 
+mod follower;
 pub(crate) mod reader;
 pub(crate) mod writer;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use follower::AuditFollower;
 pub(crate) use reader::{AuditFilter, AuditReader};
 pub(crate) use writer::AuditFiles;
 

@@ -26,7 +26,7 @@ pub(crate) struct AuditFilter {
 }
 
 impl AuditFilter {
-    fn accepts(&self, record: &AuditRecord) -> bool {
+    pub(super) fn accepts(&self, record: &AuditRecord) -> bool {
         self.since.is_none_or(|since| record.time >= since)
             && self.until.is_none_or(|until| record.time <= until)
             && self.token.as_ref().is_none_or(|token| record.token == *token)

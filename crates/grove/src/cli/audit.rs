@@ -37,6 +37,9 @@ pub(crate) struct AuditArgs {
     /// Show at most this many of the newest records
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
+    /// Continue with new records until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! `grove audit`
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -10,13 +11,15 @@ use grove_host::{Clock, SystemClock};
 use grove_wire::ahp::time;
 use serde_json::{Value, json};
 
-use super::{Failure, print_line};
-use crate::audit::{self, AuditFilter, AuditReader};
+use super::{Failure, print_line_if_open};
+use crate::audit::{self, AuditFilter, AuditFollower, AuditReader};
 use crate::cli::{AuditArgs, Common, ServeArgs};
 use crate::settings::Settings;
 
 /// The most records that are printed.
 const MAX_RECORDS: usize = 100_000;
+/// The pause between two reads of a log that is followed.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(common: &Common, args: &AuditArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
@@ -31,24 +34,70 @@ pub(crate) fn run(common: &Common, args: &AuditArgs) -> Result<(), Failure> {
         action: args.action,
         outcome: args.outcome,
     };
-    let limit = args.limit.min(MAX_RECORDS);
-    let mut newest = VecDeque::new();
-    for record in AuditReader::open(&audit::folder(&settings.data_dir.value), filter) {
-        newest.push_back(record);
-        if newest.len() > limit {
-            newest.pop_front();
-        }
+    let folder = audit::folder(&settings.data_dir.value);
+    if args.follow {
+        return follow(&folder, filter, args);
     }
-    for record in &newest {
-        match args.json {
-            true => print_line(in_json(record)?).context("cannot print")?,
-            false => print_line(in_words(record)).context("cannot print")?,
-        }
-    }
-    if newest.is_empty() && !args.json {
-        anstream::eprintln!("no such records in {}", audit::folder(&settings.data_dir.value).display());
+    let mut newest = NewestRecords::new(args.limit);
+    AuditReader::open(&folder, filter).for_each(|record| newest.push(record));
+    newest.print(args)?;
+    if newest.0.is_empty() && !args.json {
+        anstream::eprintln!("no such records in {}", folder.display());
     }
     Ok(())
+}
+
+/// The newest records so far, oldest first, and their largest number.
+struct NewestRecords(VecDeque<AuditRecord>, usize);
+
+impl NewestRecords {
+    fn new(limit: usize) -> Self {
+        Self(VecDeque::new(), limit.min(MAX_RECORDS))
+    }
+
+    fn push(&mut self, record: AuditRecord) {
+        self.0.push_back(record);
+        if self.0.len() > self.1 {
+            self.0.pop_front();
+        }
+    }
+
+    fn print(&self, args: &AuditArgs) -> Result<bool, Failure> {
+        print(self.0.iter(), args)
+    }
+}
+
+/// Prints the newest records, and then each that the host writes, until the reader of the output is gone.
+fn follow(folder: &Path, filter: AuditFilter, args: &AuditArgs) -> Result<(), Failure> {
+    let unreadable = || format!("the audit log in {} cannot be read", folder.display());
+    let mut follower = AuditFollower::new(folder, filter);
+    let mut newest = NewestRecords::new(args.limit);
+    loop {
+        let records = follower.read().with_context(unreadable)?;
+        if records.is_empty() {
+            break;
+        }
+        records.into_iter().for_each(|record| newest.push(record));
+    }
+    let mut is_open = newest.print(args)?;
+    drop(newest);
+    while is_open {
+        let records = follower.read().with_context(unreadable)?;
+        is_open = print(records.iter(), args)?;
+        if records.is_empty() {
+            std::thread::sleep(FOLLOW_PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// Prints records, and says whether stdout is still open.
+fn print<'a>(mut records: impl Iterator<Item = &'a AuditRecord>, args: &AuditArgs) -> Result<bool, Failure> {
+    let printed = records.try_fold(true, |is_open, record| {
+        let line = if args.json { in_json(record)?.to_string() } else { in_words(record) };
+        Ok::<_, anyhow::Error>(is_open && print_line_if_open(line).context("cannot print")?)
+    });
+    Ok(printed?)
 }
 
 fn in_json(record: &AuditRecord) -> Result<Value> {

@@ -146,16 +146,22 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints a line on stdout. A closed stdout is not a failure.
 pub(crate) fn print_line(line: impl fmt::Display) -> io::Result<()> {
+    print_line_if_open(line).map(drop)
+}
+
+/// Prints a line, and says whether stdout is still open.
+pub(crate) fn print_line_if_open(line: impl fmt::Display) -> io::Result<bool> {
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{}", escape_controls(&line.to_string())).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 /// Prints the address of the page, without anything that gives access.
 pub(crate) fn print_page_url(endpoint: &HostEndpoint) -> io::Result<()> {
-    print_line(format!("page: {}/ (`grove open` opens it)", endpoint.http))
+    print_line(format!("page: {} (`grove open` opens it)", endpoint.page()))
 }
 
 /// A runtime for a short request.

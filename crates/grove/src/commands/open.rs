@@ -23,6 +23,10 @@ use crate::settings::Settings;
 const NO_PHONE_ADDRESS: &str = "no phone can reach this host: it listens on no other address with TLS. Stop it (`grove stop`) and \
      start it with `grove serve --listen 0.0.0.0:7443 --tls-cert cert.pem --tls-key key.pem`";
 
+/// The error if a phone would be refused, with the next step.
+const NO_PHONE_NAME: &str = "no phone can reach this host under a name: its certificate is not for the name of this machine. Start it \
+     with `--host-name NAME`, a name of the certificate, or listen on one address in place of 0.0.0.0";
+
 /// How long an opener may take to fail. One that still runs then has become the browser.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -31,7 +35,7 @@ pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     let runtime = command_runtime()?;
     let endpoint = runtime.block_on(find_or_start_host(&settings))?.endpoint;
     if args.qr {
-        let Some(base) = phone_address(&endpoint) else { return Err(anyhow!(NO_PHONE_ADDRESS).into()) };
+        let base = phone_address(&endpoint).map_err(|reason| anyhow!(reason))?;
         let IssueCodeResult { secret: code, .. } = runtime.block_on(issue_code(common))?;
         return print_qr(&format!("{base}/#code={code}"));
     }
@@ -47,6 +51,14 @@ pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The address of the page with a one-time code, or without one if the host issues none to this process.
+pub(super) async fn page_address(common: &Common, endpoint: &HostEndpoint) -> String {
+    match issue_code(common).await {
+        Ok(issued) => endpoint.page_with_code(&issued.secret),
+        Err(_) => endpoint.page(),
+    }
+}
+
 /// Gets a one-time code of the host of this data folder.
 async fn issue_code(common: &Common) -> Result<IssueCodeResult, Failure> {
     let local = ConnectArgs { host: Some("local".to_owned()), no_start: true, protocol: Protocol::Ahp };
@@ -54,18 +66,15 @@ async fn issue_code(common: &Common) -> Result<IssueCodeResult, Failure> {
     client.ask(Method::Tokens(TokensMethod::IssueCode), &json!({})).await
 }
 
-/// The address of the page for a phone: other machines reach it, with TLS.
-fn phone_address(endpoint: &HostEndpoint) -> Option<String> {
-    let remote = endpoint.remote.as_ref().filter(|remote| remote.certificate.is_some())?;
-    let address: SocketAddr = remote.http.strip_prefix("https://")?.parse().ok()?;
-    match address.ip() {
-        ip if ip.is_loopback() => None,
-        // The listener has every address of this machine; a phone needs its name.
-        ip if ip.is_unspecified() => {
-            let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            Some(format!("https://{name}:{}", address.port()))
-        }
-        _ => Some(remote.http.clone()),
+/// The address of the page for a phone: other machines reach it, with TLS, under a name that the host accepts.
+fn phone_address(endpoint: &HostEndpoint) -> Result<String, &'static str> {
+    let remote = endpoint.remote.as_ref().filter(|remote| remote.certificate.is_some()).ok_or(NO_PHONE_ADDRESS)?;
+    let address = remote.http.strip_prefix("https://").and_then(|address| address.parse::<SocketAddr>().ok());
+    let address = address.filter(|address| !address.ip().is_loopback()).ok_or(NO_PHONE_ADDRESS)?;
+    match &remote.name {
+        Some(name) => Ok(format!("https://{name}:{}", address.port())),
+        None if address.ip().is_unspecified() => Err(NO_PHONE_NAME),
+        None => Ok(remote.http.clone()),
     }
 }
 
@@ -108,4 +117,39 @@ fn open(url: &str) -> bool {
 /// Returns whether there is a graphical display. Without one, a browser could take over the terminal.
 fn has_screen() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::RemoteAddress;
+
+    #[test]
+    fn a_phone_gets_an_address_that_the_host_accepts() {
+        let base = |address: &str, certificate: Option<&str>, name: Option<&str>| {
+            let remote = RemoteAddress {
+                ws: String::new(),
+                http: format!("https://{address}"),
+                certificate: certificate.map(str::to_owned),
+                name: name.map(str::to_owned),
+            };
+            let endpoint = HostEndpoint {
+                ws: String::new(),
+                http: String::new(),
+                token: String::new(),
+                pid: 1,
+                copilot: None,
+                unix: None,
+                remote: Some(remote),
+            };
+            phone_address(&endpoint)
+        };
+        let pin = Some("sha256:00");
+        assert_eq!(base("0.0.0.0:7443", pin, Some("lab.example")).as_deref(), Ok("https://lab.example:7443"));
+        assert_eq!(base("10.0.0.7:7443", pin, Some("lab.example")).as_deref(), Ok("https://lab.example:7443"));
+        assert_eq!(base("10.0.0.7:7443", pin, None).as_deref(), Ok("https://10.0.0.7:7443"));
+        assert_eq!(base("0.0.0.0:7443", pin, None), Err(NO_PHONE_NAME), "the host would refuse any name");
+        assert_eq!(base("127.0.0.1:7443", pin, Some("lab.example")), Err(NO_PHONE_ADDRESS));
+        assert_eq!(base("10.0.0.7:7443", None, Some("lab.example")), Err(NO_PHONE_ADDRESS));
+    }
 }

@@ -368,7 +368,7 @@ async fn serve_sdks(serving: &HostServer, address: SocketAddr, token: HostToken)
     let listener =
         QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let secret = Some(EndpointSecret::HostToken(token));
+    let secret = Some(EndpointSecret::Token(token));
     let config = EndpointConfig { store: StoreName::from("copilot"), secret, keeps_temp_files: false };
     serving.serve_sdks(config, Box::new(listener));
     Ok(address)
@@ -390,7 +390,8 @@ fn greet(
 ) -> Result<(), Failure> {
     if args.json {
         let mut output = serde_json::to_value(endpoint)?;
-        output["page"] = endpoint.page().into();
+        let code = tokens.issue_code(ScopeSet::ALL);
+        output["page"] = code.map_or_else(|_| endpoint.page(), |code| endpoint.page_with_code(code.reveal())).into();
         return Ok(print_line(output)?);
     }
     print_line(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;

@@ -22,13 +22,19 @@ fn start_leaves_a_host_behind_and_finds_the_one_that_is_there() {
     assert_eq!(first["started"], true);
     let second = background.start(&[]);
     assert_eq!((&second["started"], &second["pid"]), (&json!(false), &first["pid"]));
-    for key in ["http", "ws", "page"] {
+    for key in ["http", "ws"] {
         assert_eq!(first[key], second[key]);
     }
+    // Each start gives a code of its own, and never the token.
+    let token = std::fs::read_to_string(background.0.data().join("token")).unwrap();
+    let pages = [&first, &second].map(|said| said["page"].as_str().unwrap());
+    assert!(pages.iter().all(|page| page.contains("/#code=gc") && !page.contains(token.trim())), "{pages:?}");
+    assert_ne!(pages[0], pages[1]);
     let ran = background.0.run(&["start"]);
     assert!(ran.stdout.contains("running already"), "{}", ran.stdout);
     let status: Value = serde_json::from_str(&background.0.run(&["status", "--json"]).stdout).unwrap();
-    assert_eq!((&status["pid"], &status["page"]), (&first["pid"], &first["page"]));
+    let page = format!("{}/", first["http"].as_str().unwrap());
+    assert_eq!((&status["pid"], &status["page"]), (&first["pid"], &json!(page)));
     assert_eq!(background.0.run(&["stop"]).code, Some(0));
     assert_eq!(background.0.run(&["status"]).code, Some(3));
     let ran = background.0.run(&["start"]);

@@ -35,7 +35,7 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         "running": true,
         "http": format!("http://{}", host.address),
         "ws": host.ws,
-        "page": format!("http://{}/#token={}", host.address, host.token),
+        "page": format!("http://{}/", host.address),
         "pid": host.pid(),
         "version": env!("CARGO_PKG_VERSION"),
         "sessions": 2,

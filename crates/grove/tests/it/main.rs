@@ -16,6 +16,7 @@ mod ahp_sessions;
 mod ahp_support;
 mod ahp_turns;
 mod attach;
+mod audit;
 mod background;
 mod bridge;
 mod chats;

@@ -38,7 +38,11 @@ impl Protocol {
 
 impl Page {
     pub(crate) async fn open(host: &Host, name: &str, protocol: Protocol) -> Self {
-        let client = host.connect(name).await;
+        Self::with_token(host, name, protocol, &host.token).await
+    }
+
+    pub(crate) async fn with_token(host: &Host, name: &str, protocol: Protocol, token: &str) -> Self {
+        let client = Client::connect(&host.ws, token, name).await;
         let mut page = Self { client, told: VecDeque::new(), last_id: 0 };
         page.ask("initialize", protocol.hello(name)).await.unwrap();
         page

@@ -313,3 +313,37 @@ async fn what_is_attached_arrives_and_what_is_too_large_costs_nothing_but_itself
     assert_eq!(attachments[2]["selection"]["range"]["start"], json!({"line": 1, "character": 0}));
     assert_eq!((&attachments[3]["data"], &attachments[3]["contentType"]), (&json!(pixels), &json!("image/png")));
 }
+
+#[tokio::test]
+async fn a_token_without_folders_browses_inside_the_roots() {
+    let place = TestHome::new();
+    let (root, outside) = (place.path("root"), place.path("outside"));
+    std::fs::create_dir_all(root.join("inside")).unwrap();
+    std::fs::create_dir_all(outside.join("secret")).unwrap();
+    std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+    let (root, outside) = (root.display().to_string(), outside.display().to_string());
+    let host = place.serve(&["--default-directory", &root, "--browse-root", &root]);
+    let added = host.place.run(&["token", "add", "phone", "--can", "read,prompt", "--json"]);
+    let added: Value = serde_json::from_str(&added.stdout).unwrap();
+    let mut owner = Page::open(&host, "owner", Protocol::Ahp).await;
+    let mut phone = Page::with_token(&host, "phone", Protocol::Ahp, added["token"].as_str().unwrap()).await;
+    owner.get("subscribe", json!({})).await;
+    owner.listed().await;
+    // A session in `/` gives the host itself access to everything.
+    let everywhere = json!({"channel": "scripted:/s", "workingDirectories": ["file:///"]});
+    owner.ask("createSession", everywhere).await.unwrap();
+    let browse = |query: &str| json!({"providerId": LOCAL, "action": "folders", "query": query});
+    let labels = |offered: &Value| {
+        let offers = offered["offers"].as_array().unwrap().iter();
+        offers.map(|offer| offer["label"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(&owner.get("browse", browse("link/")).await), ["secret"]);
+    assert_eq!(labels(&phone.get("browse", browse("in")).await), ["inside"]);
+    assert_eq!(labels(&phone.get("browse", browse(&format!("{root}/in"))).await), ["inside"]);
+    assert_eq!(labels(&phone.get("browse", browse("link/")).await), [""; 0], "it leads out of the roots");
+    let chosen = json!({"providerId": LOCAL, "action": "folders", "chosen": format!("file://{outside}")});
+    for params in [browse(&format!("{outside}/")), browse("/"), browse("../"), chosen] {
+        let refused = phone.refused("browse", params).await;
+        assert!(refused.code == -32009 && refused.message.contains("`folders`"), "{refused:?}");
+    }
+}

@@ -12,6 +12,7 @@ mod stop;
 mod stores;
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -235,6 +236,16 @@ impl Host {
     /// Sets other bounds of use: for tokens at once, for connections from the next one on.
     pub fn set_usage_limits(&self, limits: UsageLimitTable) {
         self.0.usage.set_limits(limits);
+    }
+
+    /// Counts the use of a new connection that has not authenticated, with the others of its address.
+    pub fn pending_connection_usage(&self, address: Option<IpAddr>) -> ConnectionUsage {
+        self.0.usage.pending_connection(address, self.0.env.clock.clone())
+    }
+
+    /// Counts a connection for its token from now on.
+    pub fn log_in_usage(&self, usage: &ConnectionUsage, token: &Arc<str>) {
+        self.0.usage.log_in(usage, token);
     }
 
     /// The sequencer: connections attach to it, and it answers from the published state.

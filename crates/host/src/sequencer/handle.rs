@@ -10,12 +10,13 @@ use grove_core::*;
 use grove_storage::session_file::EvictedSession;
 use tokio::sync::{mpsc, oneshot};
 
-use super::state::SharedState;
+use super::state::{ClientClaim, SharedState};
 use super::{
     Attach, ClientRecord, ConnectionId, DirectReply, JournalWriteError, Listen, ListenScope, Publication,
     PublishedState, ReplySink, SequencedEvent, Subscribe, SubscriptionTarget, ToSequencer,
 };
 use crate::subscriber::Encode;
+use crate::tokens::TokenPublicId;
 
 /// The sender of messages to the sequencer, and the reader of what it publishes.
 #[derive(Clone)]
@@ -91,6 +92,18 @@ impl SequencerHandle {
             connected: client.connection.is_some(),
             touched: client.touched,
         })
+    }
+
+    /// Claims the id of a client that is about to attach; `None` if it belongs to another token that exists.
+    ///
+    /// The claim is kept until the client is attached: then the sequencer remembers its token.
+    pub fn claim_client(
+        &self,
+        client: ClientId,
+        token: Option<TokenPublicId>,
+        exists: impl Fn(Option<TokenPublicId>) -> bool,
+    ) -> Option<ClientClaim> {
+        self.shared.claim_client(client, token, exists)
     }
 
     /// The number of clients that are connected or remembered.

@@ -34,7 +34,7 @@ pub use message::{
     MissedEvents, ReconnectPosition, ReplayedEvent, ReplySink, ResolvedTarget, Spellings, Subscribe, SubscribeAnswer,
     SubscribeOutcome, SubscriptionTarget,
 };
-pub use state::PublishedState;
+pub use state::{ClientClaim, PublishedState};
 
 pub(crate) use event::{Names, Resource};
 pub(crate) use message::{

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use grove_checks::Check;
 use grove_core::*;
 use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName};
@@ -19,7 +20,42 @@ use crate::tokens::TokenPublicId;
 pub(super) struct SharedState {
     published: RwLock<PublishedState>,
     clients: RwLock<HashMap<ClientId, RememberedClient>>,
+    /// The ids of clients that are about to attach, so that two tokens cannot both be the first to use one.
+    claims: Mutex<HashMap<ClientId, ClientClaims>>,
     connections: AtomicUsize,
+}
+
+/// The connections that are about to attach with an id.
+#[derive(Debug)]
+struct ClientClaims {
+    /// The named token of all of them; none for the owner of the host.
+    token: Option<TokenPublicId>,
+    connections: usize,
+}
+
+/// A client's id that belongs to a token, at least until this is dropped.
+#[derive(Debug)]
+pub struct ClientClaim {
+    shared: Arc<SharedState>,
+    client: ClientId,
+}
+
+impl ClientClaim {
+    pub fn client(&self) -> &ClientId {
+        &self.client
+    }
+}
+
+impl Drop for ClientClaim {
+    fn drop(&mut self) {
+        let mut claims = self.shared.claims();
+        if let Some(claimed) = claims.get_mut(&self.client) {
+            claimed.connections -= 1;
+            if claimed.connections == 0 {
+                claims.remove(&self.client);
+            }
+        }
+    }
 }
 
 /// A client that was connected before.
@@ -37,7 +73,37 @@ pub(super) struct RememberedClient {
 // guards valid data.
 impl SharedState {
     pub(super) fn new(published: PublishedState, clients: HashMap<ClientId, RememberedClient>) -> Self {
-        Self { published: RwLock::new(published), clients: RwLock::new(clients), connections: AtomicUsize::new(0) }
+        Self {
+            published: RwLock::new(published),
+            clients: RwLock::new(clients),
+            claims: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        }
+    }
+
+    /// Claims a client's id for a token; `None` if it belongs to another one that exists.
+    pub(super) fn claim_client(
+        self: &Arc<Self>,
+        client: ClientId,
+        token: Option<TokenPublicId>,
+        exists: impl Fn(Option<TokenPublicId>) -> bool,
+    ) -> Option<ClientClaim> {
+        let mut claims = self.claims();
+        let remembered = self.clients().get(&client).map(|known| known.token);
+        let claimed = claims.get(&client).map(|claimed| claimed.token).filter(|_| Check::ClientClaim.is_enforced());
+        let is_taken =
+            |owner: Option<Option<TokenPublicId>>| owner.is_some_and(|owner| owner != token && exists(owner));
+        if Check::ClientId.is_enforced() && (is_taken(remembered) || is_taken(claimed)) {
+            return None;
+        }
+        let claimed = claims.entry(client.clone()).or_insert(ClientClaims { token, connections: 0 });
+        claimed.token = token;
+        claimed.connections += 1;
+        Some(ClientClaim { shared: self.clone(), client })
+    }
+
+    fn claims(&self) -> MutexGuard<'_, HashMap<ClientId, ClientClaims>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn published(&self) -> RwLockReadGuard<'_, PublishedState> {

@@ -42,6 +42,11 @@ pub(super) struct TokenLife {
 }
 
 impl TokenGrant {
+    /// The time at which it expires, in milliseconds since 1970.
+    pub fn expires_at(&self) -> Option<u64> {
+        Some(self.life.expires_at.load(Ordering::Relaxed)).filter(|at| *at != u64::MAX)
+    }
+
     /// Says whether the token still exists.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         self.life.ended.has_changed().is_ok() && now.0 < self.life.expires_at.load(Ordering::Relaxed)

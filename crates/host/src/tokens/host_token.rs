@@ -38,6 +38,12 @@ impl HostToken {
         current.token.matches(guess).then(|| self.grant_of(&current))
     }
 
+    /// The token of this moment, and its rights. A rotation between two separate calls would mix two tokens.
+    pub fn current_with_grant(&self) -> (Token, TokenGrant) {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (current.token.clone(), self.grant_of(&current))
+    }
+
     /// The rights of the token.
     pub fn grant(&self) -> TokenGrant {
         self.grant_of(&self.0.read().unwrap_or_else(PoisonError::into_inner))
@@ -52,8 +58,10 @@ impl HostToken {
         TokenGrant { id: None, name: HOST_TOKEN_NAME.into(), scopes: ScopeSet::ALL, life }
     }
 
-    /// Replaces the token. The connections of the old one are closed.
-    pub(super) fn replace(&self, token: Token) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = CurrentToken { token, life: watch::Sender::new(()) };
+    /// Replaces the token. The connections of the old one are closed when the returned sender is dropped.
+    pub(super) fn replace(&self, token: Token) -> watch::Sender<()> {
+        let new = CurrentToken { token, life: watch::Sender::new(()) };
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *current, new).life
     }
 }

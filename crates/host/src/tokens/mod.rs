@@ -17,7 +17,9 @@ mod secret;
 pub use grant::TokenGrant;
 pub use host_token::HostToken;
 pub use record::{TokenRecord, TokenStorage};
-pub use registry::{NewToken, TokenError, TokenLogin, TokenRegistry, TokenSummary};
+pub use registry::{
+    EndedTokens, NewToken, RotatedToken, TokenError, TokenLogin, TokenMaker, TokenRegistry, TokenSummary,
+};
 pub use secret::{SecretText, TokenPublicId, Verifier};
 
 /// The name of the host's own token.

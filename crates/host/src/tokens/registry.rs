@@ -39,6 +39,10 @@ struct RegistryInner {
     storage: Box<dyn TokenStorage>,
     host_token: HostToken,
     state: Mutex<RegistryState>,
+    /// Held while tokens are stored, so that changes happen one after another.
+    ///
+    /// `state` is not held meanwhile: a check of a token never waits for the disk.
+    changes: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -57,7 +61,7 @@ struct KnownToken {
 struct OneTimeCode {
     id: TokenPublicId,
     verifier: Verifier,
-    scopes: ScopeSet,
+    maker: TokenMaker,
     since: Timestamp,
 }
 
@@ -68,6 +72,42 @@ pub struct NewToken {
     pub scopes: ScopeSet,
     /// The time after which it expires.
     pub lifetime: Option<Duration>,
+}
+
+/// The rights of the party that makes or rotates a token, which it can pass on.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenMaker {
+    pub scopes: ScopeSet,
+    /// The end of its own token, in milliseconds since 1970. What it makes ends then at the latest.
+    pub expires_at: Option<u64>,
+}
+
+impl From<ScopeSet> for TokenMaker {
+    fn from(scopes: ScopeSet) -> Self {
+        Self { scopes, expires_at: None }
+    }
+}
+
+impl TokenMaker {
+    /// The end of a token that should end at a time.
+    fn clip(self, expires_at: Option<u64>) -> Option<u64> {
+        match Check::MakerExpiry.is_enforced() {
+            true => expires_at.into_iter().chain(self.expires_at).min(),
+            false => expires_at,
+        }
+    }
+}
+
+/// Tokens that are valid no more. Their connections are closed when this is dropped.
+#[derive(Debug)]
+pub struct EndedTokens(#[expect(dead_code, reason = "the connections watch what it holds")] Vec<watch::Sender<()>>);
+
+/// A token with a new secret.
+#[derive(Debug)]
+pub struct RotatedToken {
+    pub secret: String,
+    /// The connections of the old secret.
+    pub ended: EndedTokens,
 }
 
 /// A token without its secret, for lists.
@@ -106,6 +146,11 @@ pub enum TokenError {
     NoScope,
     #[error("a token cannot have the scope `{0}`, since the token that makes it does not have it")]
     NotYours(Scope),
+    #[error(
+        "{0} outlives the token that rotates it: rotate it with a token that does not expire before it, or on the machine \
+         of the host"
+    )]
+    Outlives(String),
     #[error("a host has at most {MAX_TOKENS} tokens: revoke one with `grove token revoke NAME`")]
     TooMany,
     #[error("the tokens cannot be stored: {0}")]
@@ -117,7 +162,7 @@ impl TokenRegistry {
     pub fn open(env: Env, host_token: HostToken, storage: Box<dyn TokenStorage>) -> io::Result<Self> {
         let tokens = storage.load()?.into_iter().map(KnownToken::of).collect();
         let state = Mutex::new(RegistryState { tokens, codes: VecDeque::new() });
-        Ok(Self(Arc::new(RegistryInner { env, storage, host_token, state })))
+        Ok(Self(Arc::new(RegistryInner { env, storage, host_token, state, changes: Mutex::default() })))
     }
 
     pub fn host_token(&self) -> &HostToken {
@@ -150,60 +195,69 @@ impl TokenRegistry {
     /// Notes that the holder of a token has connected: the expiry of a page's token moves.
     pub fn used(&self, grant: &TokenGrant) {
         let Some(id) = grant.id else { return };
-        let mut state = self.state();
         let now = self.now();
-        let Some(token) = state.find(id, now) else { return };
-        let (Some(period), Some(expires_at)) = (token.record.renewed_for, token.record.expires_at) else { return };
-        let next = now.0.saturating_add(period);
-        if next.saturating_sub(expires_at) < RENEWAL_PAUSE.as_millis() as u64 {
-            return;
-        }
-        token.record.expires_at = Some(next);
-        token.expires_at.store(next, Ordering::Relaxed);
-        if let Err(error) = self.store(&state) {
-            tracing::warn!(%error, "the expiry of a token could not be stored");
-        }
+        let is_due = |token: &mut KnownToken| {
+            let (period, expires_at) = (token.record.renewed_for?, token.record.expires_at?);
+            let next = now.0.saturating_add(period);
+            (next.saturating_sub(expires_at) >= RENEWAL_PAUSE.as_millis() as u64).then_some(next)
+        };
+        let Some(next) = self.state().find(id, now).and_then(is_due) else { return };
+        let registry = self.clone();
+        self.0.env.spawn.spawn_blocking(Box::new(move || {
+            let renewed = registry.change(|tokens, _| {
+                if let Some(token) = tokens.iter_mut().find(|token| token.record.id == id) {
+                    token.record.expires_at = Some(next);
+                    token.expires_at.store(next, Ordering::Relaxed);
+                }
+                Ok(())
+            });
+            if let Err(error) = renewed {
+                tracing::warn!(%error, "the expiry of a token could not be stored");
+            }
+        }));
     }
 
-    /// Makes a token for a holder of these scopes.
-    pub fn add(&self, wanted: NewToken, maker: ScopeSet) -> Result<SecretText, TokenError> {
+    /// Makes a token for a holder of these rights. It writes to the storage, and blocks meanwhile.
+    pub fn add(&self, wanted: NewToken, maker: impl Into<TokenMaker>) -> Result<SecretText, TokenError> {
+        let maker = maker.into();
         if !is_name(&wanted.name) {
             return Err(TokenError::BadName(wanted.name.chars().take(MAX_TOKEN_NAME).collect()));
         }
         if wanted.scopes == ScopeSet::NONE {
             return Err(TokenError::NoScope);
         }
-        if let Some(more) = wanted.scopes.iter().find(|scope| !maker.contains(*scope))
+        if let Some(more) = wanted.scopes.iter().find(|scope| !maker.scopes.contains(*scope))
             && Check::TokenMaker.is_enforced()
         {
             return Err(TokenError::NotYours(more));
         }
         let secret = SecretText::new_token(self.0.env.random.as_ref())?;
-        let mut state = self.state();
-        let now = self.now();
-        let expires_at = wanted.lifetime.map(|lifetime| after(now, lifetime));
-        state.forget_expired(now);
-        if state.tokens.iter().any(|token| token.record.name == wanted.name) {
-            return Err(TokenError::Exists(wanted.name));
-        }
-        if state.tokens.len() >= MAX_TOKENS {
-            return Err(TokenError::TooMany);
-        }
-        let token = KnownToken::of(record(wanted.name, &secret, wanted.scopes, now, expires_at, None));
-        self.change(&mut state, |tokens| tokens.push(token))?;
+        self.change(|tokens, now| {
+            if tokens.iter().any(|token| token.record.name == wanted.name) {
+                return Err(TokenError::Exists(wanted.name));
+            }
+            if tokens.len() >= MAX_TOKENS {
+                return Err(TokenError::TooMany);
+            }
+            let expires_at = maker.clip(wanted.lifetime.map(|lifetime| after(now, lifetime)));
+            tokens.push(KnownToken::of(record(wanted.name, &secret, wanted.scopes, now, expires_at, None)));
+            Ok(())
+        })?;
         Ok(secret)
     }
 
-    /// Issues a one-time code for a page, in the name of a holder of these scopes.
-    pub fn issue_code(&self, maker: ScopeSet) -> Result<SecretText, TokenError> {
+    /// Issues a one-time code for a page, in the name of a holder of these rights.
+    pub fn issue_code(&self, maker: impl Into<TokenMaker>) -> Result<SecretText, TokenError> {
+        let maker = maker.into();
         let code = SecretText::new_code(self.0.env.random.as_ref())?;
-        let scopes = BROWSER_SCOPES.into_iter().collect::<ScopeSet>().intersection(maker);
+        let scopes = BROWSER_SCOPES.into_iter().collect::<ScopeSet>().intersection(maker.scopes);
+        let maker = TokenMaker { scopes, ..maker };
         let mut state = self.state();
         while state.codes.len() >= MAX_CODES {
             state.codes.pop_front();
         }
         let since = self.now();
-        state.codes.push_back(OneTimeCode { id: code.id(), verifier: code.verifier(), scopes, since });
+        state.codes.push_back(OneTimeCode { id: code.id(), verifier: code.verifier(), maker, since });
         Ok(code)
     }
 
@@ -213,24 +267,13 @@ impl TokenRegistry {
     }
 
     /// Exchanges a code, which is used up, for a token of the page's own. `None` if the code is unknown or too old.
+    ///
+    /// It writes to the storage, and blocks meanwhile.
     pub fn redeem_code(&self, id: TokenPublicId) -> Result<Option<(String, SecretText)>, TokenError> {
-        let mut state = self.state();
-        let now = self.now();
-        state.forget_old_codes(now);
-        let Some(scopes) = state.codes.iter().find(|code| code.id == id).map(|code| code.scopes) else {
-            return Ok(None);
-        };
-        if Check::OneTimeCode.is_enforced() {
-            state.codes.retain(|code| code.id != id);
-        }
+        let Some(maker) = self.use_up_code(id) else { return Ok(None) };
         let secret = SecretText::new_token(self.0.env.random.as_ref())?;
         let name = format!("{BROWSER_PREFIX}{}", &secret.id().to_string()[..8]);
-        let lifetime = BROWSER_LIFETIME;
-        let expires_at = Some(after(now, lifetime));
-        let renewed_for = Some(lifetime.as_millis() as u64);
-        let token = KnownToken::of(record(name.clone(), &secret, scopes, now, expires_at, renewed_for));
-        state.forget_expired(now);
-        self.change(&mut state, |tokens| {
+        self.change(|tokens, now| {
             while tokens.iter().filter(|token| token.is_of_page()).count() >= MAX_BROWSER_TOKENS
                 || tokens.len() >= MAX_TOKENS && tokens.iter().any(KnownToken::is_of_page)
             {
@@ -238,43 +281,67 @@ impl TokenRegistry {
                 let Some((first, _)) = pages.min_by_key(|(_, token)| token.record.expires_at) else { break };
                 tokens.remove(first);
             }
-            tokens.push(token);
+            if tokens.len() >= MAX_TOKENS {
+                return Err(TokenError::TooMany);
+            }
+            let expires_at = maker.clip(Some(after(now, BROWSER_LIFETIME)));
+            // A token that ends with the one that made it is not renewed.
+            let renewed_for = maker.expires_at.is_none().then_some(BROWSER_LIFETIME.as_millis() as u64);
+            tokens.push(KnownToken::of(record(name.clone(), &secret, maker.scopes, now, expires_at, renewed_for)));
+            Ok(())
         })?;
         Ok(Some((name, secret)))
     }
 
-    /// Makes a token invalid, and closes its connections.
-    pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
+    /// The rights of a code, which is used up.
+    fn use_up_code(&self, id: TokenPublicId) -> Option<TokenMaker> {
+        let mut state = self.state();
+        state.forget_old_codes(self.now());
+        let maker = state.codes.iter().find(|code| code.id == id).map(|code| code.maker)?;
+        if Check::OneTimeCode.is_enforced() {
+            state.codes.retain(|code| code.id != id);
+        }
+        Some(maker)
+    }
+
+    /// Makes a token invalid. It writes to the storage, and blocks meanwhile.
+    pub fn revoke(&self, name: &str) -> Result<EndedTokens, TokenError> {
         if name == HOST_TOKEN_NAME {
             return Err(TokenError::HostToken);
         }
-        let mut state = self.state();
-        let place = state.place(name)?;
-        self.change(&mut state, |tokens| drop(tokens.remove(place)))
+        self.change(|tokens, _| {
+            let removed = tokens.remove(place(tokens, name)?);
+            Ok(EndedTokens(vec![removed.life]))
+        })
     }
 
-    /// Gives a token another secret, and closes the connections of the old one. Returns the new one.
-    pub fn rotate(&self, name: &str, maker: ScopeSet) -> Result<String, TokenError> {
-        let random = self.0.env.random.as_ref();
+    /// Gives a token another secret, in the name of a holder of these rights.
+    ///
+    /// It writes to the storage, and blocks meanwhile.
+    pub fn rotate(&self, name: &str, maker: impl Into<TokenMaker>) -> Result<RotatedToken, TokenError> {
+        let maker = maker.into();
         if name == HOST_TOKEN_NAME {
-            if let Some(more) = Scope::ALL.into_iter().find(|scope| !maker.contains(*scope)) {
-                return Err(TokenError::NotYours(more));
-            }
-            let token = Token::generate(random)?;
-            self.0.storage.store_host_token(&token)?;
-            self.0.host_token.replace(token.clone());
-            return Ok(token.reveal().to_owned());
+            return self.rotate_host_token(maker);
         }
-        let mut state = self.state();
-        let place = state.place(name)?;
-        let mut record = state.tokens[place].record.clone();
-        if let Some(more) = record.scopes().iter().find(|scope| !maker.contains(*scope)) {
-            return Err(TokenError::NotYours(more));
-        }
-        let secret = SecretText::rotated(record.id, random)?;
-        record.verifier = secret.verifier();
-        self.change(&mut state, |tokens| tokens[place] = KnownToken::of(record))?;
-        Ok(secret.reveal().to_owned())
+        self.change(|tokens, _| {
+            let place = place(tokens, name)?;
+            let mut record = tokens[place].record.clone();
+            check_maker(maker, record.scopes(), record.expires_at, name)?;
+            let secret = SecretText::rotated(record.id, self.0.env.random.as_ref())?;
+            record.verifier = secret.verifier();
+            let old = std::mem::replace(&mut tokens[place], KnownToken::of(record));
+            Ok(RotatedToken { secret: secret.reveal().to_owned(), ended: EndedTokens(vec![old.life]) })
+        })
+    }
+
+    fn rotate_host_token(&self, maker: TokenMaker) -> Result<RotatedToken, TokenError> {
+        check_maker(maker, ScopeSet::ALL, None, HOST_TOKEN_NAME)?;
+        // Of two rotations, the one that is stored last must be the one that counts.
+        let _changing = self.changing();
+        let token = Token::generate(self.0.env.random.as_ref())?;
+        self.0.storage.store_host_token(&token)?;
+        let old = self.0.host_token.replace(token.clone());
+        Ok(RotatedToken { secret: token.reveal().to_owned(), ended: EndedTokens(vec![old]) })
     }
 
     /// All tokens, the host's own first, then by name.
@@ -294,18 +361,27 @@ impl TokenRegistry {
     }
 
     /// Changes the tokens, and stores them. If that fails, nothing has changed.
-    fn change(&self, state: &mut RegistryState, change: impl FnOnce(&mut Vec<KnownToken>)) -> Result<(), TokenError> {
-        let before: Vec<KnownToken> = state.tokens.iter().map(KnownToken::same).collect();
-        change(&mut state.tokens);
-        self.store(state).map_err(|error| {
-            state.tokens = before;
-            error.into()
-        })
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<KnownToken>, Timestamp) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let _changing = self.changing();
+        let now = self.now();
+        let mut tokens: Vec<KnownToken> = {
+            let mut state = self.state();
+            state.forget_expired(now);
+            state.tokens.iter().map(KnownToken::same).collect()
+        };
+        let result = change(&mut tokens, now)?;
+        let records: Vec<TokenRecord> = tokens.iter().map(|token| token.record.clone()).collect();
+        self.0.storage.store(&records)?;
+        self.state().tokens = tokens;
+        Ok(result)
     }
 
-    fn store(&self, state: &RegistryState) -> io::Result<()> {
-        let records: Vec<TokenRecord> = state.tokens.iter().map(|token| token.record.clone()).collect();
-        self.0.storage.store(&records)
+    // It guards nothing but the order of changes.
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.0.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Timestamp {
@@ -329,11 +405,6 @@ impl RegistryState {
     fn find(&mut self, id: TokenPublicId, now: Timestamp) -> Option<&mut KnownToken> {
         self.forget_expired(now);
         self.tokens.iter_mut().find(|token| token.record.id == id)
-    }
-
-    fn place(&self, name: &str) -> Result<usize, TokenError> {
-        let place = self.tokens.iter().position(|token| token.record.name == name);
-        place.ok_or_else(|| TokenError::Unknown(name.chars().take(MAX_TOKEN_NAME).collect()))
     }
 
     fn forget_expired(&mut self, now: Timestamp) {
@@ -377,6 +448,22 @@ impl KnownToken {
             created_at: Some(self.record.created_at),
             expires_at: self.record.expires_at,
         }
+    }
+}
+
+fn place(tokens: &[KnownToken], name: &str) -> Result<usize, TokenError> {
+    let place = tokens.iter().position(|token| token.record.name == name);
+    place.ok_or_else(|| TokenError::Unknown(name.chars().take(MAX_TOKEN_NAME).collect()))
+}
+
+/// Refuses to give the secret of a token to a holder of fewer rights, or of rights that end earlier.
+fn check_maker(maker: TokenMaker, scopes: ScopeSet, expires_at: Option<u64>, name: &str) -> Result<(), TokenError> {
+    if let Some(more) = scopes.iter().find(|scope| !maker.scopes.contains(*scope)) {
+        return Err(TokenError::NotYours(more));
+    }
+    match maker.clip(expires_at) == expires_at {
+        true => Ok(()),
+        false => Err(TokenError::Outlives(name.to_owned())),
     }
 }
 

@@ -5,11 +5,14 @@
 //! its own rates never touches the pool, so a connection that misbehaves costs only itself.
 //!
 //! Subscriptions, unanswered requests and expensive calls are counted. Beyond their bounds a request is refused.
+//!
+//! A connection that has not authenticated yet counts for its address, and from its log-in on for its token.
 
 mod limits;
 mod rate;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +26,7 @@ use rate::RateBucket;
 
 use crate::env::Clock;
 use crate::refusal::Refusal;
+use crate::tokens::HOST_TOKEN_NAME;
 
 /// The time after which a refused request may be tried again, if nothing better is known.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -79,15 +83,20 @@ pub enum CallCost {
     Start,
 }
 
-/// The use of all tokens.
+/// The addresses whose use is kept when they have no connection.
+pub const MAX_ADDRESSES: usize = 1_024;
+
+/// The use of all tokens, and of addresses before their connections authenticate.
 #[derive(Debug)]
 pub(crate) struct UsageTable {
     limits: Mutex<UsageLimitTable>,
     /// By the name of the token. The host gives the names, so there are few.
     tokens: Mutex<HashMap<Arc<str>, Arc<TokenUsage>>>,
+    /// By the address; none for connections without one.
+    addresses: Mutex<HashMap<Option<IpAddr>, Arc<TokenUsage>>>,
 }
 
-/// The use that all connections of a token make together.
+/// The use that all connections of a token, or all unauthenticated ones of an address, make together.
 #[derive(Debug)]
 struct TokenUsage {
     requests: Mutex<RateBucket>,
@@ -109,7 +118,8 @@ pub struct ConnectionUsage {
 #[derive(Debug)]
 struct ConnectionBounds {
     clock: Arc<dyn Clock>,
-    token: Arc<TokenUsage>,
+    /// Another one from the log-in on, if that comes after the first message.
+    token: Mutex<Arc<TokenUsage>>,
     requests: Mutex<RateBucket>,
     bytes: Mutex<RateBucket>,
     large_calls: Arc<Counter>,
@@ -186,34 +196,58 @@ impl TokenUsage {
 
 impl UsageTable {
     pub(crate) fn new(limits: UsageLimitTable) -> Self {
-        Self { limits: Mutex::new(limits), tokens: Mutex::default() }
+        Self { limits: Mutex::new(limits), tokens: Mutex::default(), addresses: Mutex::default() }
     }
 
-    /// Sets other bounds: for tokens at once, for connections from the next one on.
+    /// Sets other bounds: for tokens and addresses at once, for connections from the next one on.
     pub(crate) fn set_limits(&self, limits: UsageLimitTable) {
         // Locked until the end, so that no token gets the earlier bounds meanwhile.
         let mut current = lock(&self.limits);
         for (token, usage) in lock(&self.tokens).iter() {
             usage.set_limits(&limits.of(token));
         }
+        for usage in lock(&self.addresses).values() {
+            usage.set_limits(&limits.common);
+        }
         *current = limits;
+    }
+
+    fn of(&self, token: &Arc<str>, limits: &UsageLimits) -> Arc<TokenUsage> {
+        // It is kept after the token's last connection, or a new connection would bring a new burst.
+        lock(&self.tokens).entry(token.clone()).or_insert_with(|| Arc::new(TokenUsage::new(limits))).clone()
+    }
+
+    fn of_address(&self, address: Option<IpAddr>, limits: &UsageLimits) -> Arc<TokenUsage> {
+        let mut addresses = lock(&self.addresses);
+        if addresses.len() >= MAX_ADDRESSES && !addresses.contains_key(&address) {
+            // Listeners bound the connections that have not authenticated, so most of these are unused.
+            addresses.retain(|_, usage| Arc::strong_count(usage) > 1);
+        }
+        addresses.entry(address).or_insert_with(|| Arc::new(TokenUsage::new(limits))).clone()
     }
 
     /// The use of a new connection with a token.
     pub(crate) fn connection(&self, token: &Arc<str>, clock: Arc<dyn Clock>) -> ConnectionUsage {
         let current = lock(&self.limits);
         let limits = current.of(token);
-        // It is kept after the token's last connection, or a new connection would bring a new burst.
-        let fresh = || Arc::new(TokenUsage::new(&limits));
-        let usage = lock(&self.tokens).entry(token.clone()).or_insert_with(fresh).clone();
-        let bounds = ConnectionBounds {
-            clock,
-            token: usage,
-            requests: Mutex::new(RateBucket::new(limits.requests)),
-            bytes: Mutex::new(RateBucket::new(limits.bytes)),
-            large_calls: Counter::new(limits.large_calls),
-        };
-        ConnectionUsage { limits, bounds: Some(bounds) }
+        ConnectionUsage::of(self.of(token, &limits), limits, clock)
+    }
+
+    /// The use of a new connection that has not authenticated.
+    pub(crate) fn pending_connection(&self, address: Option<IpAddr>, clock: Arc<dyn Clock>) -> ConnectionUsage {
+        if !Check::AddressUsage.is_enforced() {
+            return self.connection(&HOST_TOKEN_NAME.into(), clock);
+        }
+        let limits = lock(&self.limits).common;
+        ConnectionUsage::of(self.of_address(address, &limits), limits, clock)
+    }
+
+    /// Counts a connection for its token from now on.
+    pub(crate) fn log_in(&self, usage: &ConnectionUsage, token: &Arc<str>) {
+        if let Some(bounds) = &usage.bounds {
+            let current = lock(&self.limits);
+            *lock(&bounds.token) = self.of(token, &current.of(token));
+        }
     }
 
     /// The use of a part of the host's own process: no rates, and no share of a token.
@@ -223,6 +257,17 @@ impl UsageTable {
 }
 
 impl ConnectionUsage {
+    fn of(token: Arc<TokenUsage>, limits: UsageLimits, clock: Arc<dyn Clock>) -> Self {
+        let bounds = ConnectionBounds {
+            clock,
+            token: Mutex::new(token),
+            requests: Mutex::new(RateBucket::new(limits.requests)),
+            bytes: Mutex::new(RateBucket::new(limits.bytes)),
+            large_calls: Counter::new(limits.large_calls),
+        };
+        Self { limits, bounds: Some(bounds) }
+    }
+
     /// A use without rates and without a share of a token.
     pub fn unbounded(limits: UsageLimits) -> Self {
         Self { limits, bounds: None }
@@ -235,19 +280,21 @@ impl ConnectionUsage {
 
     /// Counts bytes that a client has sent, and returns the time for which nothing more is to be read from it.
     pub fn count_bytes(&self, bytes: usize) -> Duration {
-        self.bounds.as_ref().map_or(Duration::ZERO, |bounds| bounds.count(bytes, &bounds.bytes, &bounds.token.bytes))
+        let count = |bounds: &ConnectionBounds| bounds.count(bytes, &bounds.bytes, |token| &token.bytes);
+        self.bounds.as_ref().map_or(Duration::ZERO, count)
     }
 
     /// Counts messages that a client has sent, and returns the time for which nothing more is to be read from it.
     pub fn count_messages(&self, messages: usize) -> Duration {
-        let count = |bounds: &ConnectionBounds| bounds.count(messages, &bounds.requests, &bounds.token.requests);
+        let count = |bounds: &ConnectionBounds| bounds.count(messages, &bounds.requests, |token| &token.requests);
         self.bounds.as_ref().map_or(Duration::ZERO, count)
     }
 
     /// Counts a subscription or a watch of a token until it ends. Those of a connection are counted where they are.
     pub fn subscription(&self) -> Result<UsageSlot, LimitReached> {
         let mut slot = UsageSlot::default();
-        let Some(ConnectionBounds { token, .. }) = &self.bounds else { return Ok(slot) };
+        let Some(bounds) = &self.bounds else { return Ok(slot) };
+        let token = bounds.token();
         if Check::TokenSubscriptions.is_enforced() && !token.subscriptions.add(&mut slot) {
             let (most, what) = (token.subscriptions.most(), "subscriptions and watches");
             return Err(LimitReached::of_token("token-subscriptions", most, what, RETRY_AFTER));
@@ -259,7 +306,7 @@ impl ConnectionUsage {
     pub fn request(&self, cost: CallCost) -> Result<UsageSlot, LimitReached> {
         let mut slot = UsageSlot::default();
         let Some(bounds) = &self.bounds else { return Ok(slot) };
-        let token = &bounds.token;
+        let token = bounds.token();
         if Check::OpenRequests.is_enforced() && !token.open_requests.add(&mut slot) {
             let most = token.open_requests.most();
             return Err(LimitReached::of_token("token-open-requests", most, "unanswered requests", RETRY_AFTER));
@@ -288,15 +335,24 @@ impl ConnectionUsage {
 }
 
 impl ConnectionBounds {
+    fn token(&self) -> Arc<TokenUsage> {
+        lock(&self.token).clone()
+    }
+
     /// Counts units in the connection's own bucket; the pool of the token pays what is missing there, if it can.
-    fn count(&self, units: usize, own: &Mutex<RateBucket>, pool: &Mutex<RateBucket>) -> Duration {
+    fn count(
+        &self,
+        units: usize,
+        own: &Mutex<RateBucket>,
+        pool: impl Fn(&TokenUsage) -> &Mutex<RateBucket>,
+    ) -> Duration {
         if !Check::Rates.is_enforced() {
             return Duration::ZERO;
         }
         let now = self.clock.now();
         let mut own = lock(own);
         let missing = own.take(units as u64, now);
-        if missing > 0 && lock(pool).try_take(missing, now) {
+        if missing > 0 && lock(pool(&self.token())).try_take(missing, now) {
             own.pay_back(missing);
         }
         own.wait()

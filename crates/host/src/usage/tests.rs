@@ -42,6 +42,10 @@ impl Scene {
     fn connection(&self, token: &str) -> ConnectionUsage {
         self.table.connection(&token.into(), Arc::new(self.clock.clone()))
     }
+
+    fn pending(&self, address: [u8; 4]) -> ConnectionUsage {
+        self.table.pending_connection(Some(address.into()), Arc::new(self.clock.clone()))
+    }
 }
 
 fn limit(refused: Result<UsageSlot, LimitReached>) -> Option<&'static str> {
@@ -79,6 +83,21 @@ fn a_new_connection_brings_no_new_pool() {
     let scene = Scene::new(Limits { requests: none, token_requests: Rate { burst: 5, ..none }, ..Limits::default() });
     let waits = (0..7).map(|_| scene.connection("phone").count_messages(1).is_zero());
     assert_eq!(waits.collect::<Vec<_>>(), [true, true, true, true, true, false, false]);
+}
+
+#[test]
+fn a_connection_counts_for_its_address_until_it_logs_in() {
+    let none = Rate { per_second: 0, burst: 0 };
+    let scene = Scene::new(Limits { requests: none, token_requests: Rate { burst: 2, ..none }, ..Limits::default() });
+    let (first, second, other) =
+        (scene.pending([10, 0, 0, 1]), scene.pending([10, 0, 0, 1]), scene.pending([10, 0, 0, 2]));
+    assert_eq!([&first, &first, &second, &other].map(|one| one.count_messages(1).is_zero()), [true, true, false, true]);
+    let host = scene.connection(HOST_TOKEN_NAME);
+    assert!(host.count_messages(1).is_zero(), "connections without a token use nothing of the host's");
+    scene.table.log_in(&other, &HOST_TOKEN_NAME.into());
+    assert!(other.count_messages(1).is_zero() && !host.count_messages(1).is_zero(), "both use the pool of the token");
+    (0..5_000_u32).for_each(|address| drop(scene.pending(address.to_be_bytes())));
+    assert!(lock(&scene.table.addresses).len() <= MAX_ADDRESSES);
 }
 
 #[test]

@@ -20,9 +20,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::endpoint::CopilotEndpoint;
-use super::peer::CopilotPeer;
+use super::log_in::UnauthenticatedClient;
+use super::peer::{ConnectingClient, CopilotPeer};
 use crate::connection::{Texts, in_time};
-use crate::http::{Admission, Rejected};
+use crate::http::Rejected;
 use crate::listener::Stream;
 use crate::principal::Principal;
 
@@ -60,7 +61,7 @@ impl CopilotEndpoint {
     ///
     /// Its transport has authenticated the client, as pipes between two programs do.
     pub(crate) async fn serve_pipes(&self, stream: impl Stream + 'static, principal: Arc<Principal>) {
-        self.serve(stream, principal, None).await;
+        self.serve(stream, ConnectingClient::Known(principal), None).await;
     }
 
     /// Serves a connection of a client that has to send the endpoint's secret first.
@@ -70,26 +71,24 @@ impl CopilotEndpoint {
     pub(crate) async fn serve_guest(
         &self,
         stream: impl Stream + 'static,
-        principal: Arc<Principal>,
-        client_admission: Admission,
+        unauthenticated: UnauthenticatedClient,
         rejected: Rejected,
     ) {
-        self.serve(stream, principal, Some((client_admission, rejected))).await;
+        self.serve(stream, ConnectingClient::Unauthenticated(unauthenticated), Some(rejected)).await;
     }
 
-    async fn serve(
-        &self,
-        stream: impl Stream + 'static,
-        principal: Arc<Principal>,
-        client_admission: Option<(Admission, Rejected)>,
-    ) {
-        let (client_admission, mut rejected) = client_admission.unzip();
+    async fn serve(&self, stream: impl Stream + 'static, client: ConnectingClient, mut rejected: Option<Rejected>) {
         let limits = &self.host().config().limits;
         let id = self.host().next_connection();
-        let queue = Arc::new(Queue::new(limits, principal.usage(self.host())));
+        let usage = match &client {
+            ConnectingClient::Known(principal) => principal.usage(self.host()),
+            ConnectingClient::Unauthenticated(unauthenticated) => {
+                self.host().pending_connection_usage(unauthenticated.address.network())
+            }
+        };
+        let queue = Arc::new(Queue::new(limits, usage));
         let calls = Arc::new(CallTable::new(CALLS));
-        let peer =
-            CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), principal.clone(), client_admission);
+        let peer = CopilotPeer::new(self.clone(), id, queue.clone(), calls.clone(), client);
         let (inbox, messages) = mpsc::channel(MAX_QUEUED_CALLS);
         let (reading, writing) = tokio::io::split(stream);
         self.host().add_unattached(id, queue.clone());
@@ -119,7 +118,7 @@ impl CopilotEndpoint {
         tokio::select! {
             _ = talking => {}
             () = must_go => queue.close(DisconnectReason::Gone),
-            () = principal.ended(clock.as_ref()) => queue.close(DisconnectReason::TokenEnded),
+            () = peer.token_ended(clock.as_ref()) => queue.close(DisconnectReason::TokenEnded),
             () = too_late => {
                 tracing::debug!("an SDK client did not authenticate in time");
                 queue.close(DisconnectReason::Gone);

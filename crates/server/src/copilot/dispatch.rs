@@ -5,7 +5,7 @@
 
 use futures_util::future::BoxFuture;
 use grove_core::{ScopeSet, SessionId};
-use grove_host::audit::AuditOutcome;
+use grove_host::audit::{AuditOutcome, PendingRecord};
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
 use grove_wire::scopes::{self, further};
@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 
 use super::peer::{CopilotError, CopilotPeer, CopilotResult};
 use super::permissions::no_locations;
-use crate::http::TokenId;
 use crate::recording;
 
 /// A request of a known method, with its params unread.
@@ -66,22 +65,25 @@ impl CopilotPeer {
     ///
     /// Before a client is authenticated, `connect` alone is handled.
     pub(super) async fn dispatch(&self, method: Method, params: Option<&RawValue>) -> CopilotResult {
-        if method != Method::Connect && !self.is_in() {
-            return Err(CopilotError::Error(error::authentication_required()));
+        if !self.is_in() {
+            return match method {
+                Method::Connect => encode(&self.connect(params).await?),
+                _ => Err(CopilotError::Error(error::authentication_required())),
+            };
         }
         let (needed, name) =
             (ScopeSet::from(scopes::copilot_method(method)).union(further::copilot_method(method)), method.as_str());
         let (host, client) = (self.host(), Some(self.client()));
         let session = recording::named_session(params);
-        let record = recording::begin(host, self.principal(), client, needed, name, session.as_deref());
+        let mut record = recording::begin(host, self.principal(), client, needed, name, session.as_deref());
         let about = session.map(SessionId::from);
         let allowed = self.principal().authorize(host, needed, name, client, about.as_ref()).await;
         let result = match allowed {
-            Ok(()) => self.begin(method, params).await,
+            Ok(()) => self.begin(method, params, &mut record).await,
             Err(forbidden) => Err(CopilotError::Error(error::not_permitted(name, forbidden))),
         };
         match &result {
-            Ok(_) => record.finish(AuditOutcome::Done, None),
+            Ok(result) => record.finish(recording::outcome(result), None),
             Err(CopilotError::Failed(reason)) => record.finish(AuditOutcome::Refused, Some(reason)),
             Err(CopilotError::Refused(error)) => record.finish(AuditOutcome::Refused, Some(&error.to_string())),
             Err(CopilotError::Error(error)) => record.finish(AuditOutcome::Refused, Some(&error.message)),
@@ -90,10 +92,15 @@ impl CopilotPeer {
     }
 
     /// Starts the handler of a method.
-    fn begin<'a>(&'a self, method: Method, params: Option<&'a RawValue>) -> BoxFuture<'a, CopilotResult> {
+    fn begin<'a>(
+        &'a self,
+        method: Method,
+        params: Option<&'a RawValue>,
+        record: &'a mut PendingRecord,
+    ) -> BoxFuture<'a, CopilotResult> {
         let call = MethodCall { method, params };
         match method {
-            Method::Connect => call.answer_now(|params| self.connect(params)),
+            Method::Connect => call.answer_with(|_: IgnoredAny| self.connect(None)),
             Method::Ping => call.answer_now(|params| Ok(PingResult::to(&params, self.host().env().clock.now()))),
             Method::StatusGet => call.answer_now(|_: IgnoredAny| Ok(StatusResult::of(env!("CARGO_PKG_VERSION")))),
             Method::AuthGetStatus => call.answer_now(|_: IgnoredAny| Ok(auth_status())),
@@ -156,7 +163,7 @@ impl CopilotPeer {
                 Ok(RegisterInterestResult { handle: event_type })
             }),
             Method::EventLogReleaseInterest => call.answer_now(|_: IgnoredAny| Ok(Success::YES)),
-            Method::PermissionsHandlePending => call.answer_with(|params| self.answer_permission(params)),
+            Method::PermissionsHandlePending => call.answer_with(|params| self.answer_permission(params, record)),
             Method::PermissionsPending => call.answer_with(|params| self.pending_permissions(params)),
             Method::PermissionsConfigure => call.answer_with(|params| self.configure_permissions(params)),
             Method::PermissionsSetApproveAll => call.answer_with(|params| self.set_approve_all(params)),
@@ -182,19 +189,6 @@ impl CopilotPeer {
             Method::ToolsHandlePending => call.answer_with(|params| self.answer_tool(params)),
             Method::UiHandlePendingUserInput => call.answer_with(|params| self.answer_input(params)),
         }
-    }
-
-    fn connect(&self, params: ConnectParams) -> Result<ConnectResult, CopilotError> {
-        // Without an admission record the transport has authenticated the client.
-        if let Some(client_admission) = self.client_admission() {
-            if !self.endpoint().opens(params.token.as_deref()) {
-                return Err(CopilotError::Error(error::authentication_failed()));
-            }
-            // A port's own secret counts as the host's token: programs that open ports hold that one.
-            client_admission.admit(TokenId::Host)?;
-        }
-        self.admit();
-        Ok(ConnectResult::of(env!("CARGO_PKG_VERSION")))
     }
 
     /// Ends the endpoint: the program that was started for the client ends next. Its storage is flushed while it is still

@@ -9,11 +9,12 @@ use grove_core::{SessionId, StoreName};
 use grove_host::Host;
 use grove_host::sequencer::ConnectionId;
 use grove_host::subscriber::Queue;
-use grove_host::tokens::HostToken;
+use grove_host::tokens::{HostToken, TokenGrant};
 use subtle::ConstantTimeEq;
 
 use super::feed::Feeds;
 use super::storage::EndpointStorageClient;
+use crate::http::WrongTokens;
 
 /// The configuration of an endpoint.
 #[derive(Clone)]
@@ -33,8 +34,16 @@ pub struct EndpointConfig {
 pub enum EndpointSecret {
     /// One of the endpoint's own.
     Text(String),
-    /// The host's own token, as it is at the moment.
-    HostToken(HostToken),
+    /// A token of the host: its own, as it is at the moment, or a named one.
+    Token(HostToken),
+}
+
+/// The rights that a secret gives.
+pub(super) enum EndpointLogin {
+    /// Those of the token.
+    Token(TokenGrant),
+    /// Those of the program that opened the endpoint with a secret of its own.
+    Secret,
 }
 
 impl fmt::Debug for EndpointSecret {
@@ -57,6 +66,7 @@ struct EndpointInner {
     host: Host,
     /// The feeds of all endpoints.
     feeds: Arc<Feeds>,
+    wrong_tokens: Arc<WrongTokens>,
     config: EndpointConfig,
     state: Mutex<EndpointState>,
 }
@@ -81,8 +91,8 @@ pub(super) struct EndpointState {
 }
 
 impl CopilotEndpoint {
-    pub(crate) fn new(host: Host, feeds: Arc<Feeds>, config: EndpointConfig) -> Self {
-        let endpoint = Self(Arc::new(EndpointInner { feeds, host, config, state: Mutex::default() }));
+    pub(crate) fn new(host: Host, feeds: Arc<Feeds>, wrong_tokens: Arc<WrongTokens>, config: EndpointConfig) -> Self {
+        let endpoint = Self(Arc::new(EndpointInner { feeds, host, wrong_tokens, config, state: Mutex::default() }));
         endpoint.announce();
         endpoint
     }
@@ -103,25 +113,24 @@ impl CopilotEndpoint {
         self.0.config.keeps_temp_files
     }
 
-    /// The host's own token, if that opens the endpoint.
-    pub(crate) fn host_token(&self) -> Option<&HostToken> {
-        match &self.0.config.secret {
-            Some(EndpointSecret::HostToken(token)) => Some(token),
-            Some(EndpointSecret::Text(_)) | None => None,
-        }
+    pub(super) fn wrong_tokens(&self) -> &WrongTokens {
+        &self.0.wrong_tokens
     }
 
-    /// Compares a secret with the endpoint's, in constant time.
-    pub(super) fn opens(&self, guess: Option<&str>) -> bool {
-        if !Check::CopilotSecret.is_enforced() {
-            return true;
-        }
+    /// Compares a guess with the secrets that open the endpoint, in constant time.
+    pub(super) fn open_with(&self, guess: &str) -> Option<EndpointLogin> {
+        let is_enforced = Check::CopilotSecret.is_enforced();
         match &self.0.config.secret {
-            None => false,
+            None => (!is_enforced).then_some(EndpointLogin::Secret),
             Some(EndpointSecret::Text(secret)) => {
-                !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into()
+                let is_right = !secret.is_empty() && bool::from(secret.as_bytes().ct_eq(guess.as_bytes()));
+                (is_right || !is_enforced).then_some(EndpointLogin::Secret)
             }
-            Some(EndpointSecret::HostToken(token)) => token.check(guess.unwrap_or_default()).is_some(),
+            Some(EndpointSecret::Token(token)) => {
+                let named = || self.0.host.tokens().and_then(|tokens| tokens.check(guess));
+                let found = token.check(guess).or_else(named);
+                found.or_else(|| (!is_enforced).then(|| token.grant())).map(EndpointLogin::Token)
+            }
         }
     }
 

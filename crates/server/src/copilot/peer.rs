@@ -4,20 +4,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use grove_core::{ClientId, Scope, SessionId, SessionUri};
+use grove_core::{ClientId, Scope, ScopeSet, SessionId, SessionUri};
 use grove_host::sequencer::{ConnectionId, PublishedState};
 use grove_host::session::{CommandError, SessionHandle};
 use grove_host::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
-use grove_host::{CallCost, Host, LimitReached, UsageSlot};
+use grove_host::{CallCost, Clock, Host, LimitReached, UsageSlot};
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::Method;
 use grove_wire::jsonrpc::{self, CallTable, ErrorObject};
 use serde_json::value::RawValue;
+use tokio::sync::SetOnce;
 
 use super::connection::IncomingCall;
 use super::endpoint::CopilotEndpoint;
+use super::log_in::UnauthenticatedClient;
 use crate::dialect::limit_reached;
-use crate::http::Admission;
 use crate::principal::Principal;
 
 /// The host's end of a connection. Clones are the same one.
@@ -29,18 +30,26 @@ struct CopilotPeerInner {
     id: ConnectionId,
     queue: Arc<Queue>,
     calls: Arc<CallTable>,
-    principal: Arc<Principal>,
+    /// The party behind the connection before it is authenticated: nobody, at its address.
+    unknown: Arc<Principal>,
+    /// The party behind the connection, from its log-in on.
+    principal: SetOnce<Arc<Principal>>,
     /// The id of this client in the sessions that it takes part in.
     client: ClientId,
-    /// The listener's record of a client that has to authenticate; none for pipes.
-    client_admission: Option<Admission>,
+    /// The client if it has to authenticate; none for pipes.
+    unauthenticated: Option<UnauthenticatedClient>,
     state: Mutex<CopilotPeerState>,
+}
+
+/// The client of a new connection.
+pub(super) enum ConnectingClient {
+    /// Its transport has authenticated it.
+    Known(Arc<Principal>),
+    Unauthenticated(UnauthenticatedClient),
 }
 
 #[derive(Default)]
 struct CopilotPeerState {
-    /// Says whether the client is authenticated.
-    is_in: bool,
     /// The sessions that it has open.
     open: HashMap<SessionId, OpenSession>,
 }
@@ -83,31 +92,41 @@ impl CopilotPeer {
         id: ConnectionId,
         queue: Arc<Queue>,
         calls: Arc<CallTable>,
-        principal: Arc<Principal>,
-        client_admission: Option<Admission>,
+        client: ConnectingClient,
     ) -> Self {
-        let is_in = client_admission.is_none();
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
         endpoint.host().env().random.fill(&mut bytes).ok();
-        let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
-        let state = Mutex::new(CopilotPeerState { is_in, open: HashMap::new() });
-        let peer =
-            Self(Arc::new(CopilotPeerInner { endpoint, id, queue, calls, principal, client, client_admission, state }));
-        if is_in {
-            peer.admit();
+        let name = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
+        let (unknown, known, unauthenticated) = match client {
+            ConnectingClient::Known(principal) => (principal.clone(), Some(principal), None),
+            ConnectingClient::Unauthenticated(unauthenticated) => {
+                (Arc::new(Principal::new("", ScopeSet::NONE, unauthenticated.address)), None, Some(unauthenticated))
+            }
+        };
+        let (principal, state) = (SetOnce::new(), Mutex::default());
+        let inner =
+            CopilotPeerInner { endpoint, id, queue, calls, unknown, principal, client: name, unauthenticated, state };
+        let peer = Self(Arc::new(inner));
+        if let Some(principal) = known {
+            peer.admit(principal);
         }
         peer
     }
 
     /// Says whether the client is authenticated.
     pub(super) fn is_in(&self) -> bool {
-        self.state().is_in
+        self.0.principal.get().is_some()
     }
 
-    /// The party behind the connection.
+    /// The party behind the connection; nobody before it is authenticated.
     pub(super) fn principal(&self) -> &Arc<Principal> {
-        &self.0.principal
+        self.0.principal.get().unwrap_or(&self.0.unknown)
+    }
+
+    /// Waits until the token of an authenticated client ends.
+    pub(super) async fn token_ended(&self, clock: &dyn Clock) {
+        self.0.principal.wait().await.ended(clock).await;
     }
 
     pub(super) fn endpoint(&self) -> &CopilotEndpoint {
@@ -134,14 +153,16 @@ impl CopilotPeer {
         &self.0.client
     }
 
-    /// The listener's record of a client that has to authenticate; none for pipes.
-    pub(super) fn client_admission(&self) -> Option<&Admission> {
-        self.0.client_admission.as_ref()
+    /// The client if it has to authenticate; none for pipes.
+    pub(super) fn unauthenticated(&self) -> Option<&UnauthenticatedClient> {
+        self.0.unauthenticated.as_ref()
     }
 
     /// Admits the client: it may send requests, and is notified of created and deleted sessions if it may see them.
-    pub(super) fn admit(&self) {
-        self.state().is_in = true;
+    pub(super) fn admit(&self, principal: Arc<Principal>) {
+        self.host().log_in_usage(self.0.queue.usage(), principal.name());
+        // A client logs in once: its messages are handled one by one until then.
+        self.0.principal.set(principal).ok();
         if self.principal().may(Scope::Read) {
             self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
         }

@@ -1,7 +1,7 @@
 //! Turns: prompts, and answers to agents' requests.
 
 use grove_core::*;
-use grove_host::audit::{AuditAction, AuditOutcome};
+use grove_host::audit::{AuditAction, AuditOutcome, PendingRecord};
 use grove_host::subscriber::Outgoing;
 use grove_wire::copilot::decode;
 use grove_wire::copilot::methods::server::{USER_INPUT_REQUEST, UserInputParams};
@@ -50,7 +50,12 @@ impl CopilotPeer {
         Ok(Success::YES)
     }
 
-    pub(super) async fn answer_permission(&self, params: HandlePermissionParams) -> Result<Success, CopilotError> {
+    /// Answers a permission request, and adds the decision to the record.
+    pub(super) async fn answer_permission(
+        &self,
+        params: HandlePermissionParams,
+        record: &mut PendingRecord,
+    ) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let wanted = RequestId::from(params.request_id);
         let asked = wanted.clone();
@@ -61,6 +66,7 @@ impl CopilotPeer {
         });
         let Some((turn, request)) = found.await? else { return Ok(Success::NO) };
         let verdict = decode::verdict(params.result, &request).map_err(CopilotError::Failed)?;
+        record.describe_decision(verdict.decision, &request);
         let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(wanted));
         self.answer_if_pending(&session, ClientCommand::ResolvePermission { chat, turn, question, verdict }).await
     }

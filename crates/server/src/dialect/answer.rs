@@ -1,8 +1,7 @@
 //! Common parts of requests and answers in all dialects.
 
-use grove_checks::Check;
 use grove_core::{ClientId, RefusalKind};
-use grove_host::sequencer::HostStopped;
+use grove_host::sequencer::{ClientClaim, HostStopped};
 use grove_host::tokens::TokenPublicId;
 use grove_host::{Host, LimitReached, Refusal, refusal_label};
 use grove_metrics::RefusalLabel;
@@ -22,19 +21,18 @@ pub(super) fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Res
 /// The longest id of a client, in bytes.
 pub const MAX_CLIENT_ID_BYTES: usize = 256;
 
-/// The id of a client that connects. It belongs to the token that first used it, as long as that exists.
-pub(super) fn client_id(host: &Host, principal: &Principal, id: String) -> Result<ClientId, ErrorObject> {
+/// Claims the id of a client that connects. It belongs to the token that first used it, as long as that exists.
+///
+/// The claim must be kept until the client is attached, or another token could claim the id meanwhile.
+pub(super) fn claim_client(host: &Host, principal: &Principal, id: String) -> Result<ClientClaim, ErrorObject> {
     if id.is_empty() || id.len() > MAX_CLIENT_ID_BYTES {
         return Err(ErrorObject::invalid_params(format!("`clientId` must have 1 to {MAX_CLIENT_ID_BYTES} bytes")));
     }
-    let client = ClientId::from(id);
-    let owner = host.sequencer().find_client(&client).map(|known| known.token);
-    let is_taken = owner.is_some_and(|owner| owner != principal.token_id() && exists(host, owner));
-    if Check::ClientId.is_enforced() && is_taken {
+    let exists = |owner| exists(host, owner);
+    host.sequencer().claim_client(ClientId::from(id), principal.token_id(), exists).ok_or_else(|| {
         let message = "this `clientId` belongs to another token: choose another one";
-        return Err(ErrorObject::new(error_code(RefusalKind::NotPermitted), message));
-    }
-    Ok(client)
+        ErrorObject::new(error_code(RefusalKind::NotPermitted), message)
+    })
 }
 
 /// Says whether a named token exists. The owner of the host, who has none, always does.

@@ -43,7 +43,7 @@ impl ConnectionPeer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone(), principal.clone());
         let imports = ImportJobs::new(host.clone(), queue.usage().limits().imports);
-        let hub = SessionHubClient::new(host.clone(), queue.clone());
+        let hub = SessionHubClient::new(host.clone(), queue.clone(), principal.clone());
         Self { host, id, queue, principal, dialect_peer: PeerDialect::V1(first), imports, hub }
     }
 
@@ -82,6 +82,13 @@ impl ConnectionPeer {
                     &request.method,
                     session.as_deref(),
                 );
+                let method = x_grove::Method::named(&request.method);
+                let record = match method {
+                    Some(x_grove::Method::Tokens(_)) => {
+                        record.with_detail(recording::named_token(request.params).as_deref())
+                    }
+                    Some(_) | None => record,
+                };
                 let reply = recording::recorded(reply, record);
                 let about = session.and_then(|session| SessionUri::from(session).id());
                 let allowed = self.authorize(needed, &request.method, request.params, client.as_ref(), about.as_ref());
@@ -90,7 +97,6 @@ impl ConnectionPeer {
                     count_refusal(&self.host, &error);
                     return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
-                let method = x_grove::Method::named(&request.method);
                 if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
                     return self.hub.handle(&client, id, method, request.params, reply).await;
                 }
@@ -99,8 +105,10 @@ impl ConnectionPeer {
                         return self.imports.handle(id, method, request.params, reply).await;
                     }
                     Some(x_grove::Method::Tokens(method)) if self.has_begun() => {
-                        let answer = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
-                        return reply(Encode::Text(answer));
+                        let answered = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
+                        let super::tokens::TokensAnswer { text, ended } = answered.await;
+                        reply(Encode::Text(text));
+                        return drop(ended);
                     }
                     Some(x_grove::Method::Removal(method)) if self.has_begun() => {
                         let answer = super::removal::answer(&self.host, &id, method, request.params).await;

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use grove_checks::Check;
 use grove_core::ClientId;
-use grove_host::Host;
 use grove_host::sequencer::ReplySink;
 use grove_host::session_hub::{SessionHubConnection, SessionHubRefusal, SessionHubRefusalKind};
 use grove_host::subscriber::{Encode, Outgoing, Queue, QueuedNotice};
+use grove_host::{FolderReach, Host};
 use grove_wire::ahp::error_code;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
-use grove_wire::x_grove::sessions::{SessionsCall, SessionsMethod, SessionsOutcome};
+use grove_wire::x_grove::sessions::{BrowseResult, SessionsCall, SessionsMethod, SessionsOutcome};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::encode;
+use crate::principal::Principal;
 
 /// Notices that wait to be written.
 ///
@@ -27,6 +29,7 @@ pub const WINDOW: usize = 64;
 pub(super) struct SessionHubClient {
     host: Host,
     queue: Arc<Queue>,
+    principal: Arc<Principal>,
     /// Opened by the first call.
     visit: Option<Arc<dyn SessionHubConnection>>,
     /// Dropping it ends the subscription.
@@ -34,8 +37,8 @@ pub(super) struct SessionHubClient {
 }
 
 impl SessionHubClient {
-    pub(super) fn new(host: Host, queue: Arc<Queue>) -> Self {
-        Self { host, queue, visit: None, subscribed: None }
+    pub(super) fn new(host: Host, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
+        Self { host, queue, principal, visit: None, subscribed: None }
     }
 
     /// Answers a request. One to a provider may take long, without holding up the client's next messages.
@@ -81,9 +84,20 @@ impl SessionHubClient {
             | SessionsCall::Unarchive(_)
             | SessionsCall::Delete(_)
             | SessionsCall::DeleteChat(_)
-            | SessionsCall::SetRead(_)
-            | SessionsCall::Browse(_) => {
+            | SessionsCall::SetRead(_) => {
                 self.host.env().spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
+            }
+            SessionsCall::Browse(_) => {
+                let (host, principal) = (self.host.clone(), self.principal.clone());
+                self.host.env().spawn.spawn(Box::pin(async move {
+                    let outcome = match visit.call(call).await {
+                        Ok(SessionsOutcome::Browsed(result)) => {
+                            Ok(SessionsOutcome::Browsed(visible(&host, &principal, result).await))
+                        }
+                        other => other,
+                    };
+                    answer(&id, outcome, reply);
+                }));
             }
         }
     }
@@ -118,6 +132,19 @@ impl SessionHubClient {
         self.subscribed = Some(stop);
         self.host.env().spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));
     }
+}
+
+/// The offered folders that a client may see: the hub itself sees as much as the host.
+async fn visible(host: &Host, principal: &Principal, mut result: BrowseResult) -> BrowseResult {
+    if principal.folder_reach() == FolderReach::Everywhere || !Check::BrowseFolders.is_enforced() {
+        return result;
+    }
+    for offer in std::mem::take(&mut result.offers) {
+        if host.is_inside_roots(offer.uri.clone()).await {
+            result.offers.push(offer);
+        }
+    }
+    result
 }
 
 /// Forwards notices until the subscription or the connection ends.

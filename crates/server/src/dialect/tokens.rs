@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grove_core::{RefusalKind, Scope, ScopeSet};
 use grove_host::Host;
-use grove_host::tokens::{NewToken, TokenError, TokenRegistry, TokenSummary};
+use grove_host::tokens::{EndedTokens, NewToken, RotatedToken, TokenError, TokenMaker, TokenRegistry, TokenSummary};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::refusal::error_code;
 use grove_wire::x_grove::tokens::*;
@@ -16,25 +16,60 @@ use crate::principal::Principal;
 /// The most scopes that a request may name: more than there are.
 pub const MAX_NAMED_SCOPES: usize = 32;
 
-/// Answers a request of a principal.
-pub(super) fn answer(
+/// The answer to a request, and the tokens that have ended with it.
+pub(super) struct TokensAnswer {
+    pub(super) text: String,
+    /// Dropped after the answer is sent: the client may have ended its own token.
+    pub(super) ended: Option<EndedTokens>,
+}
+
+/// Answers a request of a principal. Tokens are stored on a thread that may wait for the disk.
+pub(super) async fn answer(
     host: &Host,
     principal: &Principal,
     id: &Id,
     method: TokensMethod,
     params: Option<&RawValue>,
-) -> String {
-    let Some(tokens) = host.tokens() else {
-        return jsonrpc::error(Some(id), &ErrorObject::unknown_method(method.as_str()));
+) -> TokensAnswer {
+    let Some(tokens) = host.tokens().cloned() else {
+        let text = jsonrpc::error(Some(id), &ErrorObject::unknown_method(method.as_str()));
+        return TokensAnswer { text, ended: None };
     };
-    let answered = match method {
-        TokensMethod::List => Ok(encode(id, &list(tokens))),
-        TokensMethod::Add => add(tokens, principal, params).map(|result| encode(id, &result)),
-        TokensMethod::Revoke => revoke(tokens, params).map(|result| encode(id, &result)),
-        TokensMethod::Rotate => rotate(tokens, principal, params).map(|result| encode(id, &result)),
-        TokensMethod::IssueCode => issue_code(tokens, principal).map(|result| encode(id, &result)),
+    let (maker, params, request) = (principal.token_maker(), params.map(ToOwned::to_owned), id.clone());
+    let work = move || carry_out(&tokens, maker, &request, method, params.as_deref());
+    match host.env().spawn.run_blocking(work).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => TokensAnswer { text: jsonrpc::error(Some(id), &error), ended: None },
+        Err(panicked) => {
+            let error = ErrorObject::internal(panicked.to_string());
+            TokensAnswer { text: jsonrpc::error(Some(id), &error), ended: None }
+        }
+    }
+}
+
+fn carry_out(
+    tokens: &TokenRegistry,
+    maker: TokenMaker,
+    id: &Id,
+    method: TokensMethod,
+    params: Option<&RawValue>,
+) -> Result<TokensAnswer, ErrorObject> {
+    let (text, ended) = match method {
+        TokensMethod::List => (encode(id, &list(tokens)), None),
+        TokensMethod::Add => (encode(id, &add(tokens, maker, params)?), None),
+        TokensMethod::Revoke => {
+            let TokenNameParams { name } = read_params(params)?;
+            let ended = tokens.revoke(&name).map_err(|error| refused(&error))?;
+            (encode(id, &RevokeTokenResult {}), Some(ended))
+        }
+        TokensMethod::Rotate => {
+            let TokenNameParams { name } = read_params(params)?;
+            let RotatedToken { secret, ended } = tokens.rotate(&name, maker).map_err(|error| refused(&error))?;
+            (encode(id, &TokenSecretResult { token: secret }), Some(ended))
+        }
+        TokensMethod::IssueCode => (encode(id, &issue_code(tokens, maker)?), None),
     };
-    answered.unwrap_or_else(|error| jsonrpc::error(Some(id), &error))
+    Ok(TokensAnswer { text, ended })
 }
 
 fn list(tokens: &TokenRegistry) -> TokensListResult {
@@ -47,11 +82,7 @@ fn list(tokens: &TokenRegistry) -> TokensListResult {
     TokensListResult { tokens: tokens.list().into_iter().map(row).collect() }
 }
 
-fn add(
-    tokens: &TokenRegistry,
-    principal: &Principal,
-    params: Option<&RawValue>,
-) -> Result<TokenSecretResult, ErrorObject> {
+fn add(tokens: &TokenRegistry, maker: TokenMaker, params: Option<&RawValue>) -> Result<TokenSecretResult, ErrorObject> {
     let AddTokenParams { name, scopes, expires_in_ms } = read_params(params)?;
     if scopes.len() > MAX_NAMED_SCOPES {
         return Err(ErrorObject::invalid_params(format!("a token has at most {} scopes", Scope::ALL.len())));
@@ -60,27 +91,12 @@ fn add(
     let scopes: ScopeSet =
         scopes.map_err(|error| ErrorObject::invalid_params(error.to_string()))?.into_iter().collect();
     let wanted = NewToken { name, scopes, lifetime: expires_in_ms.map(Duration::from_millis) };
-    let secret = tokens.add(wanted, principal.scopes()).map_err(|error| refused(&error))?;
+    let secret = tokens.add(wanted, maker).map_err(|error| refused(&error))?;
     Ok(TokenSecretResult { token: secret.reveal().to_owned() })
 }
 
-fn revoke(tokens: &TokenRegistry, params: Option<&RawValue>) -> Result<RevokeTokenResult, ErrorObject> {
-    let TokenNameParams { name } = read_params(params)?;
-    tokens.revoke(&name).map(|()| RevokeTokenResult {}).map_err(|error| refused(&error))
-}
-
-fn rotate(
-    tokens: &TokenRegistry,
-    principal: &Principal,
-    params: Option<&RawValue>,
-) -> Result<TokenSecretResult, ErrorObject> {
-    let TokenNameParams { name } = read_params(params)?;
-    let token = tokens.rotate(&name, principal.scopes()).map_err(|error| refused(&error))?;
-    Ok(TokenSecretResult { token })
-}
-
-fn issue_code(tokens: &TokenRegistry, principal: &Principal) -> Result<IssueCodeResult, ErrorObject> {
-    let code = tokens.issue_code(principal.scopes()).map_err(|error| refused(&error))?;
+fn issue_code(tokens: &TokenRegistry, maker: TokenMaker) -> Result<IssueCodeResult, ErrorObject> {
+    let code = tokens.issue_code(maker).map_err(|error| refused(&error))?;
     let expires_in_ms = u64::try_from(tokens.code_lifetime().as_millis()).unwrap_or(u64::MAX);
     Ok(IssueCodeResult { secret: code.reveal().to_owned(), expires_in_ms })
 }
@@ -91,7 +107,7 @@ fn refused(error: &TokenError) -> ErrorObject {
         TokenError::Exists(_) => RefusalKind::Exists,
         TokenError::Unknown(_) => RefusalKind::NotFound,
         TokenError::HostToken | TokenError::TooMany => RefusalKind::InvalidState,
-        TokenError::NotYours(_) => RefusalKind::NotPermitted,
+        TokenError::NotYours(_) | TokenError::Outlives(_) => RefusalKind::NotPermitted,
         TokenError::NotStored(_) => RefusalKind::Failed,
     };
     ErrorObject::new(error_code(kind), error.to_string())

@@ -13,6 +13,7 @@ use percent_encoding::percent_decode_str;
 use super::admission::{Authentication, TokenId};
 use super::host_names::HostNames;
 use super::page_access::{PageKey, PageLogin};
+use super::wrong_tokens::RefusedToken;
 use crate::listener::PeerAddress;
 use crate::principal::Principal;
 
@@ -158,7 +159,11 @@ impl IntoResponse for AccessError {
             | AccessError::LoopbackName => StatusCode::FORBIDDEN,
             AccessError::Ticket | AccessError::ChallengeResponse | AccessError::Code => StatusCode::UNAUTHORIZED,
         };
-        (status, format!("{self}\n")).into_response()
+        let mut response = (status, format!("{self}\n")).into_response();
+        if self.refuses_token() {
+            response.extensions_mut().insert(RefusedToken);
+        }
+        response
     }
 }
 
@@ -294,7 +299,10 @@ impl AccessPolicy {
             return Err(AccessError::LoopbackName);
         }
         let (secret, grant) = match token {
-            None => (host_token.current().reveal().to_owned(), Some(host_token.grant())),
+            None => {
+                let (token, grant) = host_token.current_with_grant();
+                (token.reveal().to_owned(), Some(grant))
+            }
             Some(id) => match tokens.and_then(|tokens| tokens.login(id)).ok_or(AccessError::ChallengeResponse)? {
                 TokenLogin::Token(verifier, grant) => (verifier.reveal(), Some(grant)),
                 TokenLogin::Code(verifier) => (verifier.reveal(), None),

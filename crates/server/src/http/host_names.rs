@@ -28,6 +28,12 @@ impl HostNames {
         Self { certificate: Some(certificate.clone()), ..self }
     }
 
+    /// The name to show to people of other machines: the first listed one, or the machine's own if it is accepted.
+    pub fn shown(&self, machine: &str) -> Option<String> {
+        let listed = self.listed.first().cloned();
+        listed.or_else(|| Some(machine.to_owned()).filter(|machine| self.accepts(machine)))
+    }
+
     /// Says whether a `Host` header names this host. The port is free: it may be forwarded.
     pub(super) fn accepts(&self, host: &str) -> bool {
         let Some(name) = without_port(host) else { return false };

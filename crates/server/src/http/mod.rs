@@ -26,7 +26,6 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use grove_checks::Check;
-use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 use grove_host::sequencer::HostStopped;
 use grove_host::tokens::TokenPublicId;
 use grove_host::{Env, Host};
@@ -50,19 +49,19 @@ use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingCo
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
 use ticket::Tickets;
-use wrong_tokens::{TokenFailure, WrongTokens, gives_token, refuses_token};
+pub(crate) use wrong_tokens::WrongTokens;
+use wrong_tokens::{gives_token, refuses_token};
 
 use crate::connection::{self, FrameLog};
 use crate::copilot::Feeds;
 use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
+use crate::origin::PeerProcess;
 use crate::principal::Principal;
 
 /// The time in which a client must send a request's head.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest head of a request.
 pub const HEAD_BYTES: usize = 16 << 10;
-/// The wrong tokens of an address within a minute that are recorded one by one.
-pub const RECORDED_FAILURES: u32 = 16;
 /// The pause after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -75,7 +74,7 @@ struct ListenerState {
     /// Challenges that pages answer to open a WebSocket, each for one token, and the rate of proofs, for this listener.
     challenges: Arc<Tickets<Option<TokenPublicId>>>,
     proofs: Arc<ProofRate>,
-    /// The wrong tokens that this listener was given.
+    /// The wrong tokens that all listeners were given.
     wrong_tokens: Arc<WrongTokens>,
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
@@ -93,6 +92,7 @@ pub struct HostServer {
     programs: Arc<sdk::ProgramEndpoints>,
     /// The event feeds of all SDK endpoints.
     feeds: Arc<Feeds>,
+    wrong_tokens: Arc<WrongTokens>,
     frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
@@ -118,6 +118,7 @@ impl HostServer {
             client_activity: Arc::default(),
             programs: Arc::default(),
             feeds: Arc::default(),
+            wrong_tokens: Arc::default(),
             frame_log: None,
             places,
             host,
@@ -147,7 +148,7 @@ impl HostServer {
             tickets: self.tickets.clone(),
             challenges: Tickets::new(self.host.env().clone()),
             proofs: Arc::new(ProofRate::new(self.host.env().clock.now())),
-            wrong_tokens: Arc::default(),
+            wrong_tokens: self.wrong_tokens.clone(),
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             feeds: self.feeds.clone(),
@@ -221,9 +222,12 @@ pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> H
 
 async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission: Admission, mut rejected: Rejected) {
     let AcceptedStream { stream, peer } = accepted;
+    // One for all requests of the connection: it is looked up once.
+    let process = Arc::new(PeerProcess::new(peer));
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(client_admission.clone());
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(process.clone());
         TowerToHyperService::new(router.clone()).call(request)
     });
     let serving = hyper::server::conn::http1::Builder::new()
@@ -243,26 +247,14 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 impl ListenerState {
     /// Records a wrong token, and waits before it is answered.
     async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
-        let (clock, from) = (&self.host.env().clock, from.unwrap_or(PeerAddress::InProcess));
-        let now = clock.now();
-        let TokenFailure { delay, failures } = self.wrong_tokens.count(from, now);
-        self.host.env().metrics.wrong_tokens.increment();
-        // The log is for people: of a flood of guesses, the growing number is recorded.
-        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
-            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
-            let detail = format!("wrong token number {failures} of this address within a minute");
-            let record = record.with_detail(Some(&detail));
-            self.host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
-        }
-        if Check::WrongTokenDelay.is_enforced() {
-            clock.sleep(delay).await;
-        }
+        let from = from.unwrap_or(PeerAddress::InProcess);
+        self.wrong_tokens.delay(&self.host, from, operation).await;
     }
 
     /// The party behind a connection that was admitted.
-    fn principal(&self, holder: TokenHolder, peer: PeerAddress) -> Arc<Principal> {
-        let principal = holder.principal(peer);
-        principal.process().admitted(&self.host);
+    fn principal(&self, holder: TokenHolder, process: Arc<PeerProcess>) -> Arc<Principal> {
+        process.admitted(&self.host);
+        let principal = holder.principal(process.peer()).with_process(process);
         Arc::new(principal)
     }
 
@@ -338,7 +330,7 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if gives_token && refuses_token(response.status()) {
+    if gives_token && refuses_token(&response) {
         server.delay_wrong_token(from, &operation).await;
     }
     if Check::PageHeaders.is_enforced() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -358,20 +350,20 @@ async fn page(State(server): State<ListenerState>, request: Request) -> Response
 async fn page_or_upgrade(
     state: State<ListenerState>,
     client_admission: Extension<Admission>,
-    peer: Extension<PeerAddress>,
+    process: Extension<Arc<PeerProcess>>,
     request: Request,
 ) -> Response {
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, client_admission, peer, request).await
+        upgrade(state, client_admission, process, request).await
     }
 }
 
 /// Issues a ticket to a client with the token.
 async fn issue_ticket(
     State(server): State<ListenerState>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     request: Request,
 ) -> Response {
     let holder = match server.bearer_holder(request.headers()) {
@@ -379,7 +371,7 @@ async fn issue_ticket(
         Err(refusal) => return refusal.into_response(),
     };
     // Another process could use the ticket, which would not be known for an agent's.
-    let principal = server.principal(holder.clone(), peer);
+    let principal = server.principal(holder.clone(), process);
     if let Err(forbidden) = principal.refuse_agents(&server.host, "POST /ticket", None, None).await {
         return (StatusCode::FORBIDDEN, format!("{forbidden}\n")).into_response();
     }
@@ -465,7 +457,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
 async fn upgrade(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     mut request: Request,
 ) -> Response {
     let query = request.uri().query();
@@ -499,7 +491,7 @@ async fn upgrade(
     let upgraded = hyper::upgrade::on(&mut request);
     let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
     let visit = server.client_activity.begin();
-    let principal = server.principal(holder, peer);
+    let principal = server.principal(holder, process);
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(upgraded) => {

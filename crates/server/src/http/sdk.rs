@@ -10,14 +10,14 @@ use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
-use grove_core::{ScopeSet, StoreName};
-use grove_host::tokens::HOST_TOKEN_NAME;
+use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
 use super::admission::{Authentication, PendingConnections};
 use super::{Admission, HostServer, ListenerState, accepted, arrived};
-use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret};
+use crate::copilot::{CopilotEndpoint, EndpointConfig, EndpointSecret, UnauthenticatedClient};
 use crate::listener::{Listener, PeerAddress};
+use crate::origin::PeerProcess;
 use crate::principal::Principal;
 
 /// The protocol that the connection is upgraded to.
@@ -39,7 +39,7 @@ pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 impl HostServer {
     /// Serves SDKs at an address of their own, in a task of its own.
     pub fn serve_sdks(&self, config: EndpointConfig, mut listener: Box<dyn Listener>) {
-        let endpoint = CopilotEndpoint::new(self.host.clone(), self.feeds.clone(), config);
+        let endpoint = CopilotEndpoint::new(self.host.clone(), self.feeds.clone(), self.wrong_tokens.clone(), config);
         let env = self.host.env().clone();
         let (places, client_activity, pending_connections) =
             (self.places.clone(), self.client_activity.clone(), self.pending_connections());
@@ -53,13 +53,9 @@ impl HostServer {
                 };
                 let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
-                    // A port's own secret counts as the host's token: programs that open ports hold that one.
-                    let principal = match endpoint.host_token() {
-                        Some(token) => Principal::of_token(token.grant(), accepted.peer),
-                        None => Principal::new(HOST_TOKEN_NAME, ScopeSet::ALL, accepted.peer),
-                    };
-                    let principal = Arc::new(principal);
-                    endpoint.serve_guest(accepted.stream, principal, client_admission, rejected).await;
+                    let client =
+                        UnauthenticatedClient { address: accepted.peer, carrier: None, admission: client_admission };
+                    endpoint.serve_guest(accepted.stream, client, rejected).await;
                     drop(visit);
                 }));
                 pending_connections.settled().await;
@@ -104,7 +100,7 @@ fn opened(
     }
     let store = StoreName::from(format!("copilot-{program}"));
     let config = EndpointConfig { store, secret: secret.map(EndpointSecret::Text), keeps_temp_files };
-    let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), config);
+    let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), server.wrong_tokens.clone(), config);
     let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
         endpoint,
@@ -120,7 +116,7 @@ fn opened(
 pub(super) async fn carry(
     State(server): State<ListenerState>,
     Extension(client_admission): Extension<Admission>,
-    Extension(peer): Extension<PeerAddress>,
+    Extension(process): Extension<Arc<PeerProcess>>,
     mut request: Request,
 ) -> Response {
     let holder = match server.bearer_holder(request.headers()) {
@@ -152,17 +148,18 @@ pub(super) async fn carry(
     let visit = server.client_activity.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
     let principal = match client {
-        Some(client) => Arc::new(Principal::clone(&server.principal(holder, peer)).relaying(client)),
-        None => server.principal(holder, peer),
+        Some(client) => Arc::new(Principal::clone(&server.principal(holder, process)).relaying(client)),
+        None => server.principal(holder, process),
     };
+    let address = client.unwrap_or_else(|| principal.address());
     let places = server.places.clone();
     server.host.env().spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,
             Ok(stream) => {
-                let (client_admission, rejected) =
-                    Admission::carried(places, place.clone(), &opened.pending_connections);
-                opened.endpoint.serve_guest(TokioIo::new(stream), principal, client_admission, rejected).await;
+                let (admission, rejected) = Admission::carried(places, place.clone(), &opened.pending_connections);
+                let client = UnauthenticatedClient { address, carrier: Some(principal), admission };
+                opened.endpoint.serve_guest(TokioIo::new(stream), client, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
         }

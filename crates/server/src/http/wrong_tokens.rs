@@ -1,15 +1,19 @@
 //! Wrong tokens: each is answered later than the one before, and the log of the host says so.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::header;
+use axum::response::Response;
+use grove_checks::Check;
 use grove_core::Timestamp;
+use grove_host::Host;
+use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord};
 
-use super::access::in_query;
+use super::access::{AccessError, in_query};
 use crate::listener::PeerAddress;
 
 /// Failures this long ago count no more.
@@ -26,9 +30,12 @@ const PAIRING: &str = "/pair";
 /// The addresses that are counted one by one. With more, the address with the fewest failures is forgotten.
 pub const MAX_ADDRESSES: usize = 1_024;
 
-/// The wrong tokens that a listener has been given lately, by address.
+/// The wrong tokens of an address within a minute that are recorded one by one.
+pub const RECORDED_FAILURES: u32 = 16;
+
+/// The wrong tokens that the listeners of a host have been given lately, by address.
 #[derive(Debug, Default)]
-pub(super) struct WrongTokens(Mutex<FailureWindow>);
+pub(crate) struct WrongTokens(Mutex<FailureWindow>);
 
 #[derive(Debug, Default)]
 struct FailureWindow {
@@ -39,21 +46,36 @@ struct FailureWindow {
 
 /// The delay of the answer to a wrong token, and the number of wrong tokens of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TokenFailure {
-    pub(super) delay: Duration,
-    pub(super) failures: u32,
+struct TokenFailure {
+    delay: Duration,
+    failures: u32,
 }
 
 impl WrongTokens {
+    /// Records a wrong token, and waits before it is answered.
+    pub(crate) async fn delay(&self, host: &Host, from: PeerAddress, operation: &str) {
+        let clock = &host.env().clock;
+        let now = clock.now();
+        let TokenFailure { delay, failures } = self.count(from, now);
+        host.env().metrics.wrong_tokens.increment();
+        // The log is for people: of a flood of guesses, the growing number is recorded.
+        if failures <= RECORDED_FAILURES || failures.is_power_of_two() {
+            let record = AuditRecord::new(now, "", from.to_string(), AuditAction::LogIn, operation);
+            let detail = format!("wrong token number {failures} of this address within a minute");
+            let record = record.with_detail(Some(&detail));
+            host.audit(record.with_outcome(AuditOutcome::Refused, Some("the token is wrong")));
+        }
+        if Check::WrongTokenDelay.is_enforced() {
+            clock.sleep(delay).await;
+        }
+    }
+
     /// Counts a wrong token.
     ///
     /// All connections of an address share the count: a guess on many connections is no faster. Right tokens are never
     /// delayed.
-    pub(super) fn count(&self, from: PeerAddress, now: Timestamp) -> TokenFailure {
-        let address = match from {
-            PeerAddress::Tcp { peer, .. } => Some(network(peer.ip())),
-            PeerAddress::Unix { .. } | PeerAddress::InProcess => None,
-        };
+    fn count(&self, from: PeerAddress, now: Timestamp) -> TokenFailure {
+        let address = from.network();
         // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if now.0.saturating_sub(window.began.0) >= WINDOW.as_millis() as u64 {
@@ -73,15 +95,6 @@ impl WrongTokens {
     }
 }
 
-/// The network that one party can have: an IPv4 address, or the first half of an IPv6 address.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) if address.is_loopback() => IpAddr::V6(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-    }
-}
-
 /// Says whether a request gives a token, right or wrong.
 pub(super) fn gives_token(request: &Request) -> bool {
     request.headers().contains_key(header::AUTHORIZATION)
@@ -89,9 +102,38 @@ pub(super) fn gives_token(request: &Request) -> bool {
         || SECRETS.iter().any(|name| in_query(request.uri().query(), name).is_some())
 }
 
+/// Marks the answer to a request whose token, ticket, proof or code is wrong. Other refusals say nothing about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedToken;
+
+impl AccessError {
+    /// Says whether the request was refused for its token, ticket, proof or code.
+    pub(super) fn refuses_token(self) -> bool {
+        match self {
+            AccessError::Token
+            | AccessError::Bearer
+            | AccessError::Ticket
+            | AccessError::ChallengeResponse
+            | AccessError::Code => true,
+            // It is refused whatever the token is.
+            AccessError::QueryToken
+            | AccessError::HostCount
+            | AccessError::TransferEncoding
+            | AccessError::LengthCount
+            | AccessError::UpgradeWithBody
+            | AccessError::ForeignHost
+            | AccessError::UnlistedHost
+            | AccessError::ContentType
+            | AccessError::ForeignOrigin
+            | AccessError::NoPage
+            | AccessError::LoopbackName => false,
+        }
+    }
+}
+
 /// Says whether an answer refuses a token.
-pub(super) fn refuses_token(status: StatusCode) -> bool {
-    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+pub(super) fn refuses_token(answer: &Response) -> bool {
+    answer.extensions().get::<RefusedToken>().is_some()
 }
 
 #[cfg(test)]

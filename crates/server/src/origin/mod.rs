@@ -60,6 +60,10 @@ impl PeerProcess {
         Self { peer, relayed: None, origin: OnceLock::new() }
     }
 
+    pub(crate) fn peer(&self) -> PeerAddress {
+        self.peer
+    }
+
     /// The process of a relay, with the address of its client. What is known of the relay stays known.
     pub(crate) fn relaying(&self, client: PeerAddress) -> Self {
         let origin = match self.origin.get() {
@@ -72,7 +76,10 @@ impl PeerProcess {
     /// Judges a peer of the Unix socket at once: its process exists now.
     pub(crate) fn admitted(&self, host: &Host) {
         if let (PeerAddress::Unix { .. }, None) = (self.peer, self.relayed) {
-            self.origin.get_or_init(|| ProcessLookup::new(host).judge(self.peer));
+            self.origin.get_or_init(|| {
+                host.env().metrics.process_lookups.increment();
+                ProcessLookup::new(host).judge(self.peer)
+            });
         }
     }
 
@@ -84,6 +91,7 @@ impl PeerProcess {
         if (self.peer, self.relayed) == (PeerAddress::InProcess, None) {
             return Origin::Other;
         }
+        host.env().metrics.process_lookups.increment();
         let (peers, lookup) = ([Some(self.peer), self.relayed], ProcessLookup::new(host));
         let judged = host.env().spawn.run_blocking(move || {
             let mut judged = peers.into_iter().flatten().map(|peer| lookup.judge(peer));

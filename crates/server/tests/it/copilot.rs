@@ -40,7 +40,7 @@ impl SdkHost {
     }
 
     fn sdk(&self) -> Sdk {
-        Sdk { stream: self.sdks.dial(256 << 10).unwrap(), buffer: Vec::new() }
+        Sdk::over(self.sdks.dial(256 << 10).unwrap())
     }
 
     /// A connection as `grove copilot` opens it, and the status that it was answered with.
@@ -59,22 +59,26 @@ impl SdkHost {
             answer.push(near.read_u8().await.unwrap());
         }
         let status = String::from_utf8_lossy(&answer[9..12]).parse().unwrap();
-        (status, Sdk { stream: near, buffer: Vec::new() })
+        (status, Sdk::over(near))
     }
 }
 
-struct Sdk {
-    stream: DuplexStream,
+pub(crate) struct Sdk {
+    pub(crate) stream: DuplexStream,
     buffer: Vec<u8>,
 }
 
 impl Sdk {
-    async fn send(&mut self, message: &Value) {
+    pub(crate) fn over(stream: DuplexStream) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
         let text = message.to_string();
         self.stream.write_all(format!("Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes()).await.unwrap();
     }
 
-    async fn call(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub(crate) async fn call(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
         loop {
             let message = self.receive().await.expect("the connection is closed");
@@ -85,7 +89,7 @@ impl Sdk {
     }
 
     /// The next message; `None` when the connection is closed.
-    async fn receive(&mut self) -> Option<Value> {
+    pub(crate) async fn receive(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
                 let head = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
@@ -105,7 +109,7 @@ impl Sdk {
     }
 
     /// Everything until the connection is closed.
-    async fn rest(&mut self) -> Vec<Value> {
+    pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut all = Vec::new();
         while let Some(message) = self.receive().await {
             all.push(message);

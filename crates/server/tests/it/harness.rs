@@ -10,9 +10,10 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_host::{Config, Env, Host};
+use grove_server::{AcceptedStream, Listener, PeerAddress};
 use grove_storage::{ClientStorageRegister, JournalContents, JournalStorage, RecordJournal, Stores, SyncMode, recover};
 use grove_testkit::ahp::ReconnectOutcome;
-use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, TOKEN, Tasks};
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, Pipes, TOKEN, Tasks};
 use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
 
@@ -36,6 +37,22 @@ pub(crate) struct TestHost {
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dialer: Dialer,
+}
+
+/// A listener whose connections come from the given addresses of other machines, in order.
+pub(crate) struct Addressed {
+    pub(crate) pipes: Pipes,
+    pub(crate) addresses: Arc<Mutex<Vec<&'static str>>>,
+}
+
+#[async_trait]
+impl Listener for Addressed {
+    async fn accept(&mut self) -> io::Result<AcceptedStream> {
+        let accepted = self.pipes.accept().await?;
+        let mut addresses = self.addresses.lock().unwrap();
+        let peer = if addresses.is_empty() { "10.0.0.9:1" } else { addresses.remove(0) }.parse().unwrap();
+        Ok(AcceptedStream { peer: PeerAddress::Tcp { peer, local: "10.0.0.1:4141".parse().unwrap() }, ..accepted })
+    }
 }
 
 /// A journal in memory, which can be read, truncated, and made to fail.

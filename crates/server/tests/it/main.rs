@@ -7,11 +7,13 @@
 
 mod agents;
 mod ahp;
+mod audit;
 mod checkout;
 mod clean_stop;
 mod client_storage;
 mod convergence;
 mod copilot;
+mod copilot_tokens;
 mod damage;
 mod durability;
 mod eviction;

@@ -1,19 +1,22 @@
 //! Named tokens: what they open, for how long, and one-time codes for pages.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{Scope, ScopeSet, Timestamp};
 use grove_host::tokens::{HostToken, NewToken, TokenRecord, TokenRegistry, TokenStorage};
 use grove_host::{Config, Env, Host, Token};
-use grove_server::sdk;
-use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, serve};
+use grove_server::{AccessPolicy, HostServer, sdk};
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, pipes, serve};
 use grove_testkit::{ConnectionEnd, ahp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use crate::harness::Addressed;
 
 /// The close code of a connection whose token has ended.
 const TOKEN_ENDED: u16 = 4011;
@@ -50,34 +53,51 @@ async fn close_code(client: &mut ahp::Client) -> Option<u16> {
 }
 
 /// A host with a registry of tokens.
-struct TokenHost {
+pub(crate) struct TokenHost {
+    pub(crate) host: Host,
+    pub(crate) serving: HostServer,
     dialer: Dialer,
-    tokens: TokenRegistry,
+    /// The addresses of the next remote clients.
+    pub(crate) addresses: Arc<Mutex<Vec<&'static str>>>,
+    pub(crate) tokens: TokenRegistry,
     stored: MemoryTokens,
 }
 
 impl TokenHost {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    pub(crate) async fn with(config: Config) -> Self {
         let env = env();
-        let host = Host::in_memory(env.clone(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        let host = Host::in_memory(env.clone(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
         let stored = MemoryTokens::default();
         let own = HostToken::from(Token::parse(TOKEN).unwrap());
         let tokens = TokenRegistry::open(env, own, Box::new(stored.clone())).unwrap();
         host.set_tokens(tokens.clone());
-        let (dialer, _) = serve(&host);
-        Self { dialer, tokens, stored }
+        let (dialer, serving) = serve(&host);
+        Self { host, serving, dialer, addresses: Arc::default(), tokens, stored }
     }
 
-    fn dial(&self) -> DuplexStream {
+    /// The same host, at a listener for clients of other machines.
+    pub(crate) fn with_remote_clients(mut self) -> Self {
+        let (dialer, pipes) = pipes();
+        let access = AccessPolicy::loopback(self.tokens.host_token().clone(), ADDRESS.parse().unwrap());
+        self.serving.listen(access, Box::new(Addressed { pipes, addresses: self.addresses.clone() }));
+        self.dialer = dialer;
+        self
+    }
+
+    pub(crate) fn dial(&self) -> DuplexStream {
         self.dialer.dial(PIPE_BYTES).unwrap()
     }
 
-    fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
+    pub(crate) fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
         let wanted = NewToken { name: name.to_owned(), scopes: scopes.iter().copied().collect(), lifetime };
         self.tokens.add(wanted, ScopeSet::ALL).unwrap().reveal().to_owned()
     }
 
-    async fn client(&self, token: &str, id: &str) -> ahp::Client {
+    pub(crate) async fn client(&self, token: &str, id: &str) -> ahp::Client {
         let url = format!("ws://{ADDRESS}/ws?tkn={token}");
         let mut client = ahp::Client::over(Box::new(self.dial()), &url, id).await;
         client.initialize(&[]).await;
@@ -85,7 +105,7 @@ impl TokenHost {
     }
 
     /// Sends a request, and returns the status and the body of its answer.
-    async fn http(&self, head: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) async fn http(&self, head: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut near = self.dial();
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let request = format!(
@@ -132,8 +152,9 @@ async fn revoking_and_rotating_a_token_close_its_connections_and_no_others() {
     assert_eq!(host.status(&phone).await, 403);
     on_desk.barrier().await;
     let rotated = host.tokens.rotate("desk", ScopeSet::ALL).unwrap();
+    drop(rotated.ended);
     assert_eq!(close_code(&mut on_desk).await, Some(TOKEN_ENDED));
-    assert_eq!((host.status(&desk).await, host.status(&rotated).await), (403, 200));
+    assert_eq!((host.status(&desk).await, host.status(&rotated.secret).await), (403, 200));
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,20 +236,167 @@ async fn rotating_the_hosts_own_token_ends_the_old_one() {
     let own = HostToken::from(Token::parse(TOKEN).unwrap());
     let tokens = TokenRegistry::open(env(), own.clone(), Box::new(MemoryTokens::default())).unwrap();
     let new = tokens.rotate("host", ScopeSet::ALL).unwrap();
-    assert!(own.check(TOKEN).is_none() && own.check(&new).is_some());
+    assert!(own.check(TOKEN).is_none() && own.check(&new.secret).is_some());
     assert!(tokens.rotate("host", ScopeSet::ALL.without(Scope::Folders)).is_err());
     assert!(tokens.revoke("host").is_err());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_token_does_not_outlive_the_one_that_makes_or_rotates_it() {
+    let host = TokenHost::start().await;
+    let lifetime = Some(Duration::from_secs(10));
+    let manager = host.add("manager", &[Scope::Read, Scope::Prompt, Scope::Admin], lifetime);
+    let ends = |name: &str| {
+        let tokens = host.tokens.list();
+        tokens.into_iter().find(|token| token.name.starts_with(name)).unwrap().expires_at
+    };
+    host.add("forever", &[Scope::Read], None);
+    let mut client = host.client(&manager, "m").await;
+    for (name, wanted) in [("endless", None), ("longer", Some(20_000)), ("shorter", Some(5_000))] {
+        let add = json!({"name": name, "scopes": ["read"], "expiresInMs": wanted});
+        client.ask("x-grove/tokens/add", add).await.unwrap();
+    }
+    assert_eq!((ends("endless"), ends("longer")), (ends("manager"), ends("manager")));
+    assert!(ends("shorter") < ends("manager"));
+    let refused = client.ask("x-grove/tokens/rotate", json!({"name": "forever"})).await.unwrap_err();
+    assert!(refused.code == -32009 && refused.message.contains("outlives"), "{refused:?}");
+    client.ask("x-grove/tokens/rotate", json!({"name": "shorter"})).await.unwrap();
+    // A page that is paired with its code ends with it, and is not renewed.
+    let code = client.ask("x-grove/tokens/issueCode", json!({})).await.unwrap();
+    let page = SecretPage::of(code["secret"].as_str().unwrap()).pair(&host).await.unwrap();
+    assert_eq!(ends("browser-"), ends("manager"));
+    let mut page = host.client(&page, "page").await;
+    assert_eq!(close_code(&mut page).await, Some(TOKEN_ENDED));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_rotates_its_own_token_gets_the_new_one_before_it_is_closed() {
+    let host = TokenHost::start().await.with_remote_clients();
+    for name in ["manager", "host"] {
+        let token = match name {
+            "host" => TOKEN.to_owned(),
+            _ => host.add(name, &Scope::ALL, None),
+        };
+        let mut client = host.client(&token, name).await;
+        let rotated = client.ask("x-grove/tokens/rotate", json!({ "name": name })).await.unwrap();
+        assert_ne!(rotated["token"], token);
+        assert_eq!(close_code(&mut client).await, Some(TOKEN_ENDED));
+    }
+}
+
+/// A storage whose writes wait until the test lets them end.
+struct SlowTokens {
+    begun: Mutex<mpsc::Sender<()>>,
+    may_end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl TokenStorage for SlowTokens {
+    fn load(&self) -> io::Result<Vec<TokenRecord>> {
+        Ok(Vec::new())
+    }
+
+    fn store(&self, _: &[TokenRecord]) -> io::Result<()> {
+        self.begun.lock().unwrap().send(()).unwrap();
+        self.may_end.lock().unwrap().recv().map_err(io::Error::other)
+    }
+
+    fn store_host_token(&self, _: &Token) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_check_of_a_token_does_not_wait_until_another_one_is_stored() {
+    let (begun, stores) = mpsc::channel();
+    let (end, may_end) = mpsc::channel();
+    let storage = SlowTokens { begun: Mutex::new(begun), may_end: Mutex::new(may_end) };
+    let own = HostToken::from(Token::parse(TOKEN).unwrap());
+    let tokens = TokenRegistry::open(Env::in_memory(), own, Box::new(storage)).unwrap();
+    let adding = {
+        let tokens = tokens.clone();
+        let wanted = NewToken { name: "phone".to_owned(), scopes: ScopeSet::ALL, lifetime: None };
+        std::thread::spawn(move || tokens.add(wanted, ScopeSet::ALL).unwrap().reveal().to_owned())
+    };
+    stores.recv().unwrap();
+    let (checked, answer) = mpsc::channel();
+    let looking = tokens.clone();
+    std::thread::spawn(move || checked.send((looking.check("wrong").is_some(), looking.list().len())));
+    let answer = answer.recv_timeout(Duration::from_secs(20)).expect("the check waits for the storage");
+    assert_eq!(answer, (false, 1), "what is not stored is no token");
+    end.send(()).unwrap();
+    assert!(tokens.check(&adding.join().unwrap()).is_some());
+}
+
+/// A storage that begins another rotation of the host's token while it stores the first.
+#[derive(Clone, Default)]
+struct CrossingTokens {
+    stored: Arc<Mutex<Vec<String>>>,
+    registry: Arc<OnceLock<TokenRegistry>>,
+    second: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl TokenStorage for CrossingTokens {
+    fn load(&self) -> io::Result<Vec<TokenRecord>> {
+        Ok(Vec::new())
+    }
+
+    fn store(&self, _: &[TokenRecord]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn store_host_token(&self, token: &Token) -> io::Result<()> {
+        let mut stored = self.stored.lock().unwrap();
+        stored.push(token.reveal().to_owned());
+        let is_first = stored.len() == 1;
+        drop(stored);
+        if is_first {
+            let (registry, (done, ended)) = (self.registry.get().unwrap().clone(), mpsc::channel());
+            let second = std::thread::spawn(move || {
+                registry.rotate("host", ScopeSet::ALL).unwrap();
+                done.send(()).ok();
+            });
+            *self.second.lock().unwrap() = Some(second);
+            // It must not end before this one: that nothing comes is what is tested.
+            ended.recv_timeout(Duration::from_millis(300)).expect_err("two rotations cross");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn of_two_rotations_of_the_hosts_token_the_last_that_is_stored_counts() {
+    let storage = CrossingTokens::default();
+    let own = HostToken::from(Token::parse(TOKEN).unwrap());
+    let tokens = TokenRegistry::open(Env::in_memory(), own.clone(), Box::new(storage.clone())).unwrap();
+    storage.registry.set(tokens.clone()).unwrap();
+    tokens.rotate("host", ScopeSet::ALL).unwrap();
+    let second = storage.second.lock().unwrap().take().unwrap();
+    second.join().unwrap();
+    let stored = storage.stored.lock().unwrap().clone();
+    assert_eq!((stored.len(), stored[1].as_str()), (2, own.current().reveal()));
+}
+
+#[test]
+fn a_page_login_has_the_rights_of_the_token_that_its_key_is_made_of() {
+    let own = HostToken::from(Token::parse(TOKEN).unwrap());
+    let tokens = TokenRegistry::open(Env::in_memory(), own.clone(), Box::new(MemoryTokens::default())).unwrap();
+    let (token, grant) = own.current_with_grant();
+    let now = Timestamp(1);
+    assert!(token.reveal() == TOKEN && grant.is_alive(now));
+    tokens.rotate("host", ScopeSet::ALL).unwrap();
+    assert!(!grant.is_alive(now), "the rights end with the token");
+    assert!(own.current_with_grant().1.is_alive(now));
+}
+
 /// A page that knows a secret: a token or a one-time code.
-struct SecretPage {
+pub(crate) struct SecretPage {
     id: String,
     key: Vec<u8>,
     nonce: String,
 }
 
 impl SecretPage {
-    fn of(secret: &str) -> Self {
+    pub(crate) fn of(secret: &str) -> Self {
         let verifier = hex::encode(Sha256::digest(format!("grove token verifier 1\n{secret}")));
         let key = hmac(verifier.as_bytes(), &format!("grove page key 1\nhttp://{ADDRESS}\n"));
         Self { id: secret[2..18].to_owned(), key, nonce: "5f".repeat(32) }
@@ -251,7 +419,7 @@ impl SecretPage {
     }
 
     /// Exchanges a code for a token.
-    async fn pair(&self, host: &TokenHost) -> Result<String, u16> {
+    pub(crate) async fn pair(&self, host: &TokenHost) -> Result<String, u16> {
         let challenge = self.challenge(host).await?;
         let answer = self.sign("grove page answer 1", [&self.nonce, &challenge]);
         let body = json!({"code": self.id, "challenge": challenge, "answer": answer, "nonce": self.nonce});
@@ -344,6 +512,24 @@ async fn a_client_id_belongs_to_the_token_that_first_used_it() {
     drop(host.client(&phone, "mine").await);
     host.tokens.revoke("phone").unwrap();
     host.client(&desk, "mine").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_tokens_that_use_a_client_id_at_the_same_time_one_gets_it() {
+    let host = TokenHost::start().await;
+    let tokens = [host.add("phone", &[Scope::Read], None), host.add("desk", &[Scope::Read], None)];
+    for round in 0..20 {
+        let (id, mut clients) = (format!("mine-{round}"), Vec::new());
+        for token in &tokens {
+            let url = format!("ws://{ADDRESS}/ws?tkn={token}");
+            clients.push(ahp::Client::over(Box::new(host.dial()), &url, &id).await);
+        }
+        let [first, second] = &mut clients[..] else { panic!("two clients") };
+        let begin = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": id});
+        let (one, other) = tokio::join!(first.ask("initialize", begin.clone()), second.ask("initialize", begin));
+        let refused: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
+        assert_eq!(refused.iter().map(|error| error.code).collect::<Vec<_>>(), [-32009], "{refused:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::ahp::{self, SessionAction};
 use crate::copilot::methods::Method as CopilotMethod;
+use crate::file_uri;
 use crate::v1;
 use crate::x_grove::policy::{PolicyAllowParams, PolicyMethod, RuleTarget};
 use crate::x_grove::sessions::SessionsMethod;
@@ -102,12 +103,16 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
         directory: Value,
         folder: Value,
     }
+    if method == x_grove::Method::Sessions(SessionsMethod::Browse).as_str() {
+        return browsed_folders(params);
+    }
     let names_folders = [
         v1::Method::CreateSession.as_str(),
         ahp::Method::CreateSession.as_str(),
         ahp::Method::CreateChat.as_str(),
         x_grove::Method::SetWorkingDirectory.as_str(),
         x_grove::Method::Sessions(SessionsMethod::Create).as_str(),
+        x_grove::Method::Sessions(SessionsMethod::TypesForFolder).as_str(),
     ];
     if !names_folders.contains(&method) {
         return Vec::new();
@@ -120,6 +125,26 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
     };
     let all = [working_directory, directory, folder].into_iter().chain(several);
     all.filter_map(|folder| folder.as_str().map(str::to_owned)).collect()
+}
+
+/// The folders that a browse action names: the chosen one, and the one that is listed for an absolute path.
+///
+/// A relative path is one of the host's default folder, unless it leads out of that.
+fn browsed_folders(params: Option<&RawValue>) -> Vec<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct BrowsedFolders {
+        chosen: Option<String>,
+        query: Option<String>,
+    }
+    let Some(BrowsedFolders { chosen, query }) = read(params) else { return vec![ANY_FOLDER.to_owned()] };
+    let query = query.unwrap_or_default();
+    let listed = match query.rsplit_once('/') {
+        Some(_) if query.split('/').any(|part| part == "..") => Some(ANY_FOLDER.to_owned()),
+        Some((folder, _)) if query.starts_with('/') => file_uri::of_path(if folder.is_empty() { "/" } else { folder }),
+        Some(_) | None => None,
+    };
+    chosen.into_iter().chain(listed).collect()
 }
 
 fn settings(values: &Map<String, Value>) -> ScopeSet {
@@ -212,6 +237,18 @@ mod tests {
             assert_eq!(scopes(&params(target)), admin, "{target}");
         }
         assert_eq!(scopes(r#"["a:/b","r","session","x"]"#), admin);
+    }
+
+    #[test]
+    fn browsing_names_the_chosen_folder_and_the_one_that_is_listed() {
+        let folders = |text: &str| named_folders("x-grove/sessions/browse", Some(&raw(text)));
+        assert_eq!(folders(r#"{"query":"pro"}"#), [""; 0], "below the default folder");
+        assert_eq!(folders(r#"{"query":"projects/ap"}"#), [""; 0]);
+        assert_eq!(folders(r#"{"query":"/e"}"#), ["file:///"]);
+        assert_eq!(folders(r#"{"query":"/srv/a b/x"}"#), ["file:///srv/a%20b"]);
+        assert_eq!(folders(r#"{"query":"../../etc/"}"#), [ANY_FOLDER]);
+        assert_eq!(folders(r#"{"chosen":"file:///srv","query":"/etc/"}"#), ["file:///srv", "file:///etc"]);
+        assert_eq!(folders(r#"["a"]"#), [ANY_FOLDER]);
     }
 
     #[test]

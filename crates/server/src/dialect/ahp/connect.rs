@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use grove_core::ClientId;
 use grove_host::history::HistoryOpenError;
 use grove_host::sequencer::{
-    Attach, AttachAnswer, AttachMode, MissedEvents, PublishedState, ReconnectPosition, ReplayedEvent, ReplySink,
-    Subscribe, SubscribeOutcome, SubscriptionTarget,
+    Attach, AttachAnswer, AttachMode, ClientClaim, MissedEvents, PublishedState, ReconnectPosition, ReplayedEvent,
+    ReplySink, Subscribe, SubscribeOutcome, SubscriptionTarget,
 };
 use grove_host::subscriber::{Dialect, DisconnectReason, Encode, Outgoing};
 use grove_wire::ahp::uri::{ChannelName, Spelling};
@@ -16,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, PendingSnapshot, SnapshotLimits, cut, cut_all};
 use super::{Peer, not_found, wanted};
-use crate::dialect::answer::{client_id, encode, join, limit_reached, read_params, stopped};
+use crate::dialect::answer::{claim_client, encode, join, limit_reached, read_params, stopped};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
 use grove_wire::registry::Registry;
@@ -53,11 +52,11 @@ impl Peer {
                 return Ok(());
             }
         };
-        let client = match client_id(&self.host, &self.principal, params.client_id) {
+        let client = match claim_client(&self.host, &self.principal, params.client_id) {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
-        self.asked = self.host.editors().begun(self.id, &client, &self.queue, params.meta.as_ref());
+        self.asked = self.host.editors().begun(self.id, client.client(), &self.queue, params.meta.as_ref());
         let limits = self.host.config().limits;
         let folder = self.host.config().folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
@@ -102,19 +101,19 @@ impl Peer {
             Ok(params) => params,
             Err(error) => return Err((reply, error)),
         };
-        let client = match client_id(&self.host, &self.principal, params.client_id().to_owned()) {
+        let client = match claim_client(&self.host, &self.principal, params.client_id().to_owned()) {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
         // An unknown client has nothing to resume: it must initialize.
-        let dialect = match self.host.sequencer().find_client(&client) {
+        let dialect = match self.host.sequencer().find_client(client.client()) {
             Some(known) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
             Some(_) | None => {
                 let error = ErrorObject::new(error_code::NOT_FOUND, "this client is unknown: send `initialize`");
                 return Err((reply, error));
             }
         };
-        self.asked = self.host.editors().begun(self.id, &client, &self.queue, params.meta());
+        self.asked = self.host.editors().begun(self.id, client.client(), &self.queue, params.meta());
         let limits = self.host.config().limits;
         let registry = self.host.config().registry;
         let (channels, seen) = match params {
@@ -191,12 +190,13 @@ impl Peer {
 
     async fn attach(
         &mut self,
-        client: ClientId,
+        claim: ClientClaim,
         how: AttachMode,
         channels: &[String],
         answer: AttachAnswer,
         reply: ReplySink,
     ) {
+        let client = claim.client().clone();
         self.client = Some(client.clone());
         let mut subscriptions = Vec::with_capacity(channels.len());
         for uri in channels {
@@ -217,6 +217,7 @@ impl Peer {
         };
         // A stopping host closes the connection; that is the answer.
         self.host.sequencer().attach(attach).await.ok();
+        drop(claim);
     }
 
     /// The target of a channel's name, with its session loaded.

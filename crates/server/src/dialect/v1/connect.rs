@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_core::ClientId;
 use grove_host::history::HistoryOpenError;
 use grove_host::sequencer::{
-    Attach, AttachAnswer, AttachMode, MissedEvents, ReconnectPosition, ReplySink, Subscribe, SubscribeOutcome,
-    SubscriptionTarget,
+    Attach, AttachAnswer, AttachMode, ClientClaim, MissedEvents, ReconnectPosition, ReplySink, Subscribe,
+    SubscribeOutcome, SubscriptionTarget,
 };
 use grove_host::subscriber::{Dialect, Encode};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
@@ -17,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::snapshot::{HistorySnapshot, cut, cut_all, share};
 use super::{Peer, wanted};
-use crate::dialect::answer::{client_id, join, limit_reached, read_params};
+use crate::dialect::answer::{claim_client, join, limit_reached, read_params};
 use crate::dialect::history::not_opened;
 use crate::dialect::x_grove::announcement;
 
@@ -33,7 +32,7 @@ impl Peer {
             let version =
                 version.map_err(|error| ErrorObject::new(error_code::UNSUPPORTED_VERSION, error.to_string()))?;
             Ok((
-                client_id(&self.host, &self.principal, params.client_id)?,
+                claim_client(&self.host, &self.principal, params.client_id)?,
                 version,
                 params.initial_subscriptions.unwrap_or_default(),
             ))
@@ -80,7 +79,7 @@ impl Peer {
         reply: ReplySink,
     ) -> Result<(), (ReplySink, ErrorObject)> {
         let checked = read_params::<v1::ReconnectParams>(params).and_then(|params| {
-            let client = client_id(&self.host, &self.principal, params.client_id)?;
+            let client = claim_client(&self.host, &self.principal, params.client_id)?;
             Ok((client, params.last_seen_server_seq, params.subscriptions))
         });
         let (client, seen, subscriptions) = match checked {
@@ -168,12 +167,13 @@ impl Peer {
 
     async fn attach(
         &mut self,
-        client: ClientId,
+        claim: ClientClaim,
         how: AttachMode,
         subscriptions: &[String],
         answer: AttachAnswer,
         reply: ReplySink,
     ) {
+        let client = claim.client().clone();
         self.client = Some(client.clone());
         for uri in subscriptions {
             self.load(uri).await;
@@ -191,6 +191,7 @@ impl Peer {
         };
         // A stopping host closes the connection; that is the answer.
         self.host.sequencer().attach(attach).await.ok();
+        drop(claim);
     }
 
     /// Loads a session before it is read. A stopping host loads nothing, and says so by itself.

@@ -1,0 +1,110 @@
+//! Tokens at the port for Copilot SDKs: which ones open it, and what wrong ones cost.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use grove_core::Scope;
+use grove_host::audit::{AuditAction, AuditOutcome};
+use grove_host::{Config, Limits, Rate};
+use grove_server::copilot::{EndpointConfig, EndpointSecret};
+use grove_testkit::host::{Dialer, TOKEN, pipes};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::audit::MemoryAudit;
+use crate::copilot::Sdk;
+use crate::harness::Addressed;
+use crate::tokens::TokenHost;
+
+const WRONG: &str = "00112233445566778899aabbccddeeff";
+
+/// A host with a port for SDKs that its tokens open.
+struct SdkPort {
+    host: TokenHost,
+    audit: MemoryAudit,
+    dialer: Dialer,
+    addresses: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl SdkPort {
+    async fn start(limits: Limits) -> Self {
+        let host = TokenHost::with(Config { limits, ..Config::default() }).await;
+        let audit = MemoryAudit::of(&host.host);
+        let (dialer, pipes) = pipes();
+        let secret = Some(EndpointSecret::Token(host.tokens.host_token().clone()));
+        let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false };
+        let addresses = Arc::<Mutex<Vec<_>>>::default();
+        host.serving.serve_sdks(config, Box::new(Addressed { pipes, addresses: addresses.clone() }));
+        Self { host, audit, dialer, addresses }
+    }
+
+    fn dial(&self, address: &'static str) -> Sdk {
+        self.addresses.lock().unwrap().push(address);
+        Sdk::over(self.dialer.dial(256 << 10).unwrap())
+    }
+}
+
+async fn connect(sdk: &mut Sdk, token: &str) -> Value {
+    sdk.call(1, "connect", json!({"token": token})).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_token_opens_the_port_for_sdks_with_its_scopes_until_it_ends() {
+    let port = SdkPort::start(Limits::default()).await;
+    let reader = port.host.add("reader", &[Scope::Read], None);
+    let (mut sdk, mut own) = (port.dial("10.0.0.2:1"), port.dial("10.0.0.2:2"));
+    assert!(connect(&mut own, TOKEN).await["result"].is_object());
+    assert!(connect(&mut sdk, &reader).await["result"].is_object());
+    let log_ins: Vec<_> = port.audit.take().into_iter().map(|record| (record.token, record.address)).collect();
+    let expected = [("host", "10.0.0.2:2"), ("reader", "10.0.0.2:1")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(log_ins, expected);
+    assert!(sdk.call(2, "session.list", json!({})).await["result"].is_object());
+    let create = json!({"sessionId": "s1", "model": "scripted"});
+    let refused = sdk.call(3, "session.create", create.clone()).await["error"].take();
+    assert_eq!(refused["code"], -32009, "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("`prompt`"), "{refused}");
+    assert!(own.call(3, "session.create", create).await["result"].is_object());
+    port.host.tokens.revoke("reader").unwrap();
+    sdk.rest().await;
+    assert!(own.call(4, "ping", json!({})).await["result"].is_object(), "other tokens' connections stay");
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_secrets_at_the_port_for_sdks_are_delayed_by_address_and_recorded() {
+    let port = SdkPort::start(Limits::default()).await;
+    let took = async |address: &'static str, token: &str| {
+        let (mut sdk, start) = (port.dial(address), Instant::now());
+        let is_in = connect(&mut sdk, token).await["result"].is_object();
+        (is_in, start.elapsed().as_millis())
+    };
+    assert_eq!(took("10.0.0.2:1", WRONG).await, (false, 50));
+    assert_eq!(took("10.0.0.2:2", WRONG).await, (false, 100), "another connection of the address");
+    assert_eq!(took("10.0.0.3:1", WRONG).await, (false, 50), "another address");
+    assert_eq!(took("10.0.0.2:3", TOKEN).await, (true, 0), "a right one is not delayed");
+    let records = port.audit.take();
+    let wrong = |address: &str| (String::new(), address.to_owned(), AuditAction::LogIn, AuditOutcome::Refused);
+    let found: Vec<_> =
+        records[..3].iter().map(|one| (one.token.clone(), one.address.clone(), one.action, one.outcome)).collect();
+    assert_eq!(found, [wrong("10.0.0.2:1"), wrong("10.0.0.2:2"), wrong("10.0.0.3:1")]);
+    assert_eq!((records[3].token.as_str(), records[3].outcome), ("host", AuditOutcome::Done));
+    assert_eq!(port.host.host.env().metrics.wrong_tokens.get(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_of_the_port_use_nothing_of_the_hosts_token_before_they_log_in() {
+    let none = Rate { per_second: 1, burst: 1 };
+    let limits = Limits { requests: none, token_requests: Rate { per_second: 1, burst: 20 }, ..Limits::default() };
+    let port = SdkPort::start(limits).await;
+    let mut flood = port.dial("10.0.0.2:1");
+    for id in 0..40 {
+        flood.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}})).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut own = port.dial("10.0.0.3:1");
+    assert!(connect(&mut own, TOKEN).await["result"].is_object());
+    let start = Instant::now();
+    for id in 2..20 {
+        own.call(id, "ping", json!({})).await;
+    }
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+}
