@@ -23,6 +23,7 @@ use crate::x_grove;
 use crate::x_grove::handover::HandoverMethod;
 use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::import::ImportMethod;
+use crate::x_grove::presence::PresenceMethod;
 use crate::x_grove::removal::RemovalMethod;
 use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::tokens::TokensMethod;
@@ -280,6 +281,7 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         Method::Removal(RemovalMethod::Erase) => Scope::Admin,
         Method::History(HistoryMethod::List | HistoryMethod::Scan) => Scope::Read,
         Method::Sessions(method) => sessions_method(method),
+        Method::Presence(PresenceMethod::Session | PresenceMethod::List) => Scope::Read,
         Method::Tokens(
             TokensMethod::List
             | TokensMethod::Add

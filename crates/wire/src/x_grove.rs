@@ -1,7 +1,7 @@
 //! Grove's additions to the protocols: methods with the prefix `x-grove/`, the same in every dialect.
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
-//! one is used. [`workspace`] is about a session's data beside its conversation, [`import`] about sessions that do not
+//! one is used. [`presence`] is about the clients of a session, [`workspace`] is about a session's data beside its conversation, [`import`] about sessions that do not
 //! exist yet, [`history`] about those of other tools, [`sessions`] about those of every source, and [`tokens`] about the
 //! tokens of the host: the last four name no `channel`.
 //!
@@ -12,6 +12,7 @@ pub mod handover;
 pub mod history;
 pub mod import;
 pub mod line_control;
+pub mod presence;
 pub mod removal;
 pub mod sessions;
 pub mod tokens;
@@ -47,10 +48,11 @@ pub enum Method {
     History(history::HistoryMethod),
     Sessions(sessions::SessionsMethod),
     Tokens(tokens::TokensMethod),
+    Presence(presence::PresenceMethod),
 }
 
 impl Method {
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 67] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -116,6 +118,8 @@ impl Method {
         Self::Tokens(tokens::TokensMethod::Revoke),
         Self::Tokens(tokens::TokensMethod::Rotate),
         Self::Tokens(tokens::TokensMethod::IssueCode),
+        Self::Presence(presence::PresenceMethod::Session),
+        Self::Presence(presence::PresenceMethod::List),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -140,6 +144,7 @@ impl Method {
             Method::History(method) => method.as_str(),
             Method::Sessions(method) => method.as_str(),
             Method::Tokens(method) => method.as_str(),
+            Method::Presence(method) => method.as_str(),
         }
     }
 

@@ -6,6 +6,7 @@ use grove_wire::x_grove::handover::RemoteSession;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
+use super::presence::PresenceLines;
 use super::tree::{NO_CHATS_IN_V1, find_chat};
 use super::{ChatClient, ChatCommand, ChatView, OtherChat, PendingRequest, SessionReadiness, SessionSettings, ahp, v1};
 use crate::cli::Protocol;
@@ -76,6 +77,14 @@ impl AnyChatClient {
         match self {
             AnyChatClient::Ahp(chat_client) => chat_client.settings(),
             AnyChatClient::V1(_) => SessionSettings::default(),
+        }
+    }
+
+    /// The lines about the session's other clients.
+    pub(crate) fn watch_presence(&self) -> PresenceLines {
+        match self {
+            AnyChatClient::Ahp(chat_client) => chat_client.watch_presence(),
+            AnyChatClient::V1(chat_client) => chat_client.watch_presence(),
         }
     }
 

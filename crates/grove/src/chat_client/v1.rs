@@ -9,6 +9,7 @@ use grove_wire::v1::{
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::presence::PresenceLines;
 use super::{
     ApprovalStage, ChatClient, ChatCommand, ChatView, PartContent, PartKey, PartView, PendingRequest, SessionReadiness,
     ToolPart, ToolPartState, ToolPermission, TurnResult, TurnView, UsageView,
@@ -25,6 +26,11 @@ pub(crate) struct V1ChatClient {
 }
 
 impl V1ChatClient {
+    /// The lines about the session's other clients.
+    pub(crate) fn watch_presence(&self) -> PresenceLines {
+        PresenceLines::watch(self.session.client(), self.session.resource())
+    }
+
     pub(crate) async fn join(client: &Client<V1>, session: &str) -> Result<Self> {
         Ok(Self { session: client.subscribe(session).await? })
     }
@@ -210,13 +216,20 @@ fn tool(call: &ToolCallState) -> ToolPart<'_> {
         ToolCallStatus::Failed => ToolPartState::Cancelled { why: "denied".into() },
     };
     let (name, does) = (call.display_name.as_str(), call.invocation_message.as_str());
-    ToolPart { name, does, input: call.tool_input.as_deref(), edits: Vec::new(), state }
+    ToolPart { name, does, input: call.tool_input.as_deref(), edits: Vec::new(), approved_by: None, state }
 }
 
 fn done(call: &CompletedToolCall) -> ToolPart<'_> {
     let output = call.tool_output.as_deref().unwrap_or_default().into();
     let state = ToolPartState::Done { success: call.success, did: &call.past_tense_message, ran: None, output };
-    ToolPart { name: &call.display_name, does: &call.display_name, input: None, edits: Vec::new(), state }
+    ToolPart {
+        name: &call.display_name,
+        does: &call.display_name,
+        input: None,
+        edits: Vec::new(),
+        approved_by: None,
+        state,
+    }
 }
 
 fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> PendingRequest {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use grove_core::*;
 use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
+use crate::presence::Presence;
 use crate::subscriber::Dialect;
 use crate::tokens::TokenPublicId;
 
@@ -20,12 +21,15 @@ pub(super) struct SharedState {
     published: RwLock<PublishedState>,
     clients: RwLock<HashMap<ClientId, RememberedClient>>,
     connections: AtomicUsize,
+    presence: Arc<Presence>,
 }
 
 /// A client that was connected before.
 #[derive(Debug)]
 pub(super) struct RememberedClient {
     pub(super) dialect: Dialect,
+    /// Its own name, if it sent one to this host.
+    pub(super) name: Option<Arc<str>>,
     /// The named token that its id belongs to; none for the owner of the host.
     pub(super) token: Option<TokenPublicId>,
     pub(super) connection: Option<ConnectionId>,
@@ -36,8 +40,18 @@ pub(super) struct RememberedClient {
 // Applying an event is total, and nothing else that can panic happens under a lock for writing, so a poisoned lock still
 // guards valid data.
 impl SharedState {
-    pub(super) fn new(published: PublishedState, clients: HashMap<ClientId, RememberedClient>) -> Self {
-        Self { published: RwLock::new(published), clients: RwLock::new(clients), connections: AtomicUsize::new(0) }
+    pub(super) fn new(
+        published: PublishedState,
+        clients: HashMap<ClientId, RememberedClient>,
+        presence: Arc<Presence>,
+    ) -> Self {
+        let (published, clients) = (RwLock::new(published), RwLock::new(clients));
+        Self { published, clients, connections: AtomicUsize::new(0), presence }
+    }
+
+    /// The attached clients of all sessions.
+    pub(super) fn presence(&self) -> &Arc<Presence> {
+        &self.presence
     }
 
     pub(super) fn published(&self) -> RwLockReadGuard<'_, PublishedState> {

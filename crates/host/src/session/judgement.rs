@@ -25,8 +25,6 @@ use crate::sequencer::HostStopped;
 
 /// The tool with which Grove asks about protected files. Only a person allows it.
 const PROTECTED_WRITE: &str = "write_text_file";
-/// The member of a call's extra data that names the rule.
-const RULE: &str = "policyRule";
 /// The member of an answer's extra data that gives a reason, as AHP has it.
 const REASON: &str = "reasonMessage";
 
@@ -69,10 +67,11 @@ impl SessionTask {
             turn: turn.clone(),
             question: PermissionTarget::Request(request.id.clone()),
             verdict,
+            answered_by: Some(Box::new(Answerer::rule(&decision.rule))),
         };
         let is_answered = self.accept(resolve, out).is_ok();
         if is_answered && decision.decision == Decision::Approved && decision.is_from_file {
-            self.name_rule(chat, turn, &asking, &decision.rule, out);
+            self.name_rule(chat, turn, call, &decision.rule, out);
         }
     }
 
@@ -100,9 +99,11 @@ impl SessionTask {
     }
 
     /// Says in the call which rule allowed it.
-    fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCall, rule: &str, out: &mut Outbox) {
+    fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCallId, rule: &str, out: &mut Outbox) {
+        let active = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn));
+        let Some(call) = active.and_then(|active| active.tool_call(call)) else { return };
         let mut extra = call.extra.clone().unwrap_or_default();
-        extra.insert(RULE.to_owned(), rule.into());
+        extra.insert(POLICY_RULE.to_owned(), rule.into());
         let restated = InvocationUpdate {
             call: NewToolCall { extra: Some(extra), ..call.names() },
             invocation_message: call.invocation_message.clone(),

@@ -1,7 +1,9 @@
 //! Limits of connections and tokens: how many there are, and what each may do.
 
 use grove_host::Limits;
+use grove_host::presence::{NOTICE_DELAY, RETURN_GRACE};
 use grove_server::limits as server;
+use grove_wire::x_grove::presence;
 
 use crate::{Limit, LimitGroup, LimitValue, bytes, count, time};
 
@@ -127,6 +129,21 @@ fn connections(limits: &Limits) -> LimitGroup {
             "the socket is closed without its last words",
         ),
         Limit::new("client-grace", time(limits.client_grace), "session", "an absent client's tools and requests end"),
+        Limit::new(
+            "attached-clients",
+            count(presence::MAX_ATTACHED_CLIENTS),
+            "list of a session's clients",
+            "`more` counts the others",
+        ),
+        Limit::new(
+            "attended-sessions",
+            count(presence::MAX_PRESENT_SESSIONS),
+            "list of all sessions' clients",
+            "`more` counts the others",
+        ),
+        Limit::new("party-name", count(grove_core::MAX_PARTY_NAME_CHARS), "name of a token or client", "the rest of the name is cut"),
+        Limit::new("return-grace", time(RETURN_GRACE), "session", "an absent client leaves the list of its clients"),
+        Limit::new("presence-notice", time(NOTICE_DELAY), "session", "further changes are told together"),
     ];
     LimitGroup { subject: "Connections", about: "", limits: rows }
 }

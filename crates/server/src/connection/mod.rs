@@ -94,6 +94,9 @@ pub(crate) async fn serve(
             } => match never {},
         };
         queue.close(reason);
+        if reason == DisconnectReason::TokenEnded {
+            host.presence().expel(id);
+        }
         host.env().metrics.connections_closed.of(reason.label()).increment();
         // The rest is handled as far as it does not wait.
         poll_fn(|context| {

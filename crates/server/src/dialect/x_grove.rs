@@ -44,6 +44,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Workspace(_)
         | Method::Handover(_)
         | Method::Import(_)
+        | Method::Presence(_)
         | Method::Removal(_) => true,
         Method::History(_) => host.history().is_some(),
         Method::Sessions(_) => host.session_hub().is_some(),
@@ -243,6 +244,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Tokens(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Presence(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
 }

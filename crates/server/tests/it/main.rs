@@ -24,6 +24,7 @@ mod in_process;
 mod metrics;
 mod page_access;
 mod passes;
+mod presence;
 mod refusals;
 mod scopes;
 mod server;

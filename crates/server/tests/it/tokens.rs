@@ -50,14 +50,14 @@ async fn close_code(client: &mut ahp::Client) -> Option<u16> {
 }
 
 /// A host with a registry of tokens.
-struct TokenHost {
+pub(crate) struct TokenHost {
     dialer: Dialer,
     tokens: TokenRegistry,
     stored: MemoryTokens,
 }
 
 impl TokenHost {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let env = env();
         let host = Host::in_memory(env.clone(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
         let stored = MemoryTokens::default();
@@ -72,16 +72,21 @@ impl TokenHost {
         self.dialer.dial(PIPE_BYTES).unwrap()
     }
 
-    fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
+    pub(crate) fn add(&self, name: &str, scopes: &[Scope], lifetime: Option<Duration>) -> String {
         let wanted = NewToken { name: name.to_owned(), scopes: scopes.iter().copied().collect(), lifetime };
         self.tokens.add(wanted, ScopeSet::ALL).unwrap().reveal().to_owned()
     }
 
-    async fn client(&self, token: &str, id: &str) -> ahp::Client {
-        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
-        let mut client = ahp::Client::over(Box::new(self.dial()), &url, id).await;
+    pub(crate) async fn client(&self, token: &str, id: &str) -> ahp::Client {
+        let mut client = self.connect(token, id).await;
         client.initialize(&[]).await;
         client
+    }
+
+    /// A client that has not initialized.
+    pub(crate) async fn connect(&self, token: &str, id: &str) -> ahp::Client {
+        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
+        ahp::Client::over(Box::new(self.dial()), &url, id).await
     }
 
     /// Sends a request, and returns the status and the body of its answer.
