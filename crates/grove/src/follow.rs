@@ -187,7 +187,8 @@ impl<T: ChatClient> ChatFollower<'_, T> {
                         }
                     }
                 },
-                line = presence.next() => self.screen.line(dim(sanitize(&line)))?,
+                // A line in the middle of an answer would break it.
+                line = presence.next(), if !self.is_working() => self.screen.line(dim(sanitize(&line)))?,
                 _ = resizes.recv() => self.screen.resized()?,
                 _ = ticks.tick(), if self.is_silent() => self.spin()?,
                 _ = interrupts.recv() => if let Some(ended) = self.on_interrupt(&mut source).await? {
@@ -210,6 +211,11 @@ impl<T: ChatClient> ChatFollower<'_, T> {
             chat_client.read_view(|view| show.update(view, screen))?;
         }
         Ok(())
+    }
+
+    /// Returns whether the agent works, and is not waiting for an answer.
+    fn is_working(&self) -> bool {
+        self.asking.is_none() && self.chat_client.read_view(|view| view.active.is_some())
     }
 
     /// Returns whether a turn runs in which the agent has not sent anything yet.

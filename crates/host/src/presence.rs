@@ -146,7 +146,9 @@ impl Presence {
         }
     }
 
-    /// Detaches the client of a connection whose token has ended from every session, at once.
+    /// Detaches the client of a connection that does not return from every session, at once.
+    ///
+    /// Its token has ended, or its program.
     pub fn expel(self: &Arc<Self>, connection: ConnectionId) {
         self.sessions().retain(|session, known| {
             let count = known.clients.len();
@@ -160,17 +162,18 @@ impl Presence {
 
     /// The attached clients of a session.
     pub fn list(&self, session: &SessionId) -> PresenceResult {
-        self.sessions().get(session).map(SessionPresence::list).unwrap_or_default()
+        self.sessions().get(session).map(|known| known.list(MAX_ATTACHED_CLIENTS)).unwrap_or_default()
     }
 
-    /// The sessions with attached clients, at most this many, and the number of further ones.
-    pub fn list_all(&self, most: usize) -> (Vec<(SessionId, PresenceResult)>, usize) {
+    /// The sessions with attached clients and the number of further ones, each list with at most so many entries.
+    pub fn list_all(&self, most: usize, most_clients: usize) -> (Vec<(SessionId, PresenceResult)>, usize) {
         let sessions = self.sessions();
         let mut ids: Vec<&SessionId> = sessions.keys().collect();
         ids.sort_unstable();
         let more = ids.len().saturating_sub(most);
         ids.truncate(most);
-        let listed = ids.into_iter().filter_map(|id| Some((id.clone(), sessions.get(id)?.list()))).collect();
+        let listed =
+            ids.into_iter().filter_map(|id| Some((id.clone(), sessions.get(id)?.list(most_clients)))).collect();
         (listed, more)
     }
 
@@ -191,7 +194,7 @@ impl Presence {
     ) -> Option<PresenceResult> {
         let mut sessions = self.sessions();
         let known = sessions.get_mut(session)?;
-        let list = known.list();
+        let list = known.list(MAX_ATTACHED_CLIENTS);
         let entry = known.clients.get_mut(client).filter(|entry| entry.connection == connection)?;
         entry.watch = watching.map(|(queue, channel)| PresenceWatch {
             queue,
@@ -253,11 +256,11 @@ enum SettleOutcome {
 
 impl SessionPresence {
     /// The attached clients, those who came first at the front.
-    fn list(&self) -> PresenceResult {
+    fn list(&self, most: usize) -> PresenceResult {
         let mut attached: Vec<_> = self.clients.iter().collect();
         attached.sort_by_key(|(_, entry)| entry.since);
-        let more = attached.len().saturating_sub(MAX_ATTACHED_CLIENTS);
-        let clients = attached.into_iter().take(MAX_ATTACHED_CLIENTS).map(|(id, entry)| AttachedClient {
+        let more = attached.len().saturating_sub(most);
+        let clients = attached.into_iter().take(most).map(|(id, entry)| AttachedClient {
             client_id: party_name(id.as_str()),
             name: entry.party.name.as_deref().map(ToOwned::to_owned),
             token: party_name(&entry.party.token),
@@ -273,7 +276,7 @@ impl SessionPresence {
         if self.clients.values().all(|entry| entry.watch.is_none()) {
             return true;
         }
-        let list = Arc::new(self.list());
+        let list = Arc::new(self.list(MAX_ATTACHED_CLIENTS));
         let watches = self.clients.values_mut().filter_map(|entry| entry.watch.as_mut());
         // Every watcher is told, also after one that has not read its last notice.
         let mut is_all_told = true;

@@ -22,6 +22,7 @@ pub use crate::dialect::workspace::MAX_TEXT_BYTES as TEXT_BYTES;
 pub use crate::dialect::x_grove::MAX_LABEL as LABEL_BYTES;
 pub use crate::http::HEAD_BYTES;
 pub use crate::http::HEAD_TIMEOUT;
+pub use crate::http::attended::{ATTACHED_TOLD, ATTENDED_TOLD};
 pub use crate::http::lease_api::MAX_BODY_BYTES as BODY_BYTES;
 pub use crate::http::page_access::PROOF_BURST;
 pub use crate::http::page_access::PROOFS_PER_SECOND;

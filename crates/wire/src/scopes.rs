@@ -23,7 +23,6 @@ use crate::x_grove;
 use crate::x_grove::handover::HandoverMethod;
 use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::import::ImportMethod;
-use crate::x_grove::presence::PresenceMethod;
 use crate::x_grove::removal::RemovalMethod;
 use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::tokens::TokensMethod;
@@ -251,7 +250,7 @@ const fn annotations_action(action: &AnnotationsAction) -> Option<Scope> {
 pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
     use x_grove::Method;
     Some(match method {
-        Method::Tree | Method::Entries | Method::Permissions => Scope::Read,
+        Method::Tree | Method::Entries | Method::Permissions | Method::Presence => Scope::Read,
         Method::Navigate
         | Method::Label
         | Method::Rename
@@ -281,7 +280,6 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         Method::Removal(RemovalMethod::Erase) => Scope::Admin,
         Method::History(HistoryMethod::List | HistoryMethod::Scan) => Scope::Read,
         Method::Sessions(method) => sessions_method(method),
-        Method::Presence(PresenceMethod::Session | PresenceMethod::List) => Scope::Read,
         Method::Tokens(
             TokensMethod::List
             | TokensMethod::Add

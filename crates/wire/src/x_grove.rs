@@ -48,11 +48,11 @@ pub enum Method {
     History(history::HistoryMethod),
     Sessions(sessions::SessionsMethod),
     Tokens(tokens::TokensMethod),
-    Presence(presence::PresenceMethod),
+    Presence,
 }
 
 impl Method {
-    pub const ALL: [Self; 67] = [
+    pub const ALL: [Self; 66] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -118,8 +118,7 @@ impl Method {
         Self::Tokens(tokens::TokensMethod::Revoke),
         Self::Tokens(tokens::TokensMethod::Rotate),
         Self::Tokens(tokens::TokensMethod::IssueCode),
-        Self::Presence(presence::PresenceMethod::Session),
-        Self::Presence(presence::PresenceMethod::List),
+        Self::Presence,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -144,7 +143,7 @@ impl Method {
             Method::History(method) => method.as_str(),
             Method::Sessions(method) => method.as_str(),
             Method::Tokens(method) => method.as_str(),
-            Method::Presence(method) => method.as_str(),
+            Method::Presence => "x-grove/presence",
         }
     }
 

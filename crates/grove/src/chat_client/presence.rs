@@ -6,7 +6,7 @@ use grove_client::{Client, Dialect, RequestError};
 use grove_core::Answerer;
 use grove_wire::x_grove::Method;
 use grove_wire::x_grove::presence::{
-    AttachedClient, AttachedKind, PRESENCE_CHANGED, PresenceMethod, PresenceNotice, PresenceParams, PresenceResult,
+    AttachedClient, AttachedKind, PRESENCE_CHANGED, PresenceNotice, PresenceParams, PresenceResult,
 };
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
@@ -47,7 +47,7 @@ impl PresenceLines {
 
     /// The lines about a session to which a client is subscribed. A host that is too old has none.
     pub(crate) fn watch<D: Dialect>(client: &Client<D>, session: &str) -> Self {
-        if !client.offers(Method::Presence(PresenceMethod::Session)) {
+        if !client.offers(Method::Presence) {
             return Self::none();
         }
         let (sender, lines) = mpsc::channel(WAITING_LINES);
@@ -90,7 +90,7 @@ impl<D: Dialect> PresenceWatcher<D> {
                 return;
             }
             status.mark_unchanged();
-            let method = PresenceMethod::Session.as_str();
+            let method = Method::Presence.as_str();
             match self.client.request_raw::<PresenceResult>(method, &params).await {
                 Ok(list) if !self.tell(&list).await => return,
                 // There is nothing to watch.

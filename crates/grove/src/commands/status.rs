@@ -1,17 +1,15 @@
 //! `grove status`
 
-use grove_wire::x_grove::Method;
-use grove_wire::x_grove::presence::{PresenceListResult, PresenceMethod};
+use grove_wire::x_grove::presence::AttendedSession;
 
 use super::{Failure, command_runtime, exit, print_line, print_page_url};
 use crate::background::find_host;
 use crate::chat_client::presence::{label, named};
-use crate::chat_client::tree::AnyClient;
-use crate::cli::{Common, ConnectArgs, OutputArgs, Protocol, ServeArgs};
-use crate::connect::{HostConnector, id_of};
+use crate::cli::{Common, OutputArgs, ServeArgs};
+use crate::connect::id_of;
 use crate::json_errors;
 use crate::settings::Settings;
-use crate::show::style::sanitize;
+use crate::show::style::{sanitize, sanitize_line};
 
 /// How many sessions in which everything is allowed are named in one line.
 const ALLOW_ALL_NAMED: usize = 5;
@@ -28,29 +26,15 @@ fn allow_all(sessions: &[String], count: usize) -> String {
     )
 }
 
-/// How many sessions with attached clients are listed.
-const ATTENDED_LISTED: usize = 10;
-
-/// The attached clients of all sessions; none if the host cannot say it.
-async fn presence(common: &Common) -> Option<PresenceListResult> {
-    let args = ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp };
-    let client = AnyClient::connect(&HostConnector::new(common, &args).ok()?, args.protocol).await.ok()?;
-    client.ask(Method::Presence(PresenceMethod::List), &serde_json::json!({})).await.ok()
-}
-
 /// The sessions with attached clients, a line for each.
-fn attended(presence: &PresenceListResult) -> Vec<String> {
-    let sessions = presence.sessions.iter().take(ATTENDED_LISTED);
-    let mut lines: Vec<String> = sessions
-        .map(|session| {
-            let clients = session.presence.clients.iter().map(label).collect();
-            let clients = named(clients, session.presence.more);
-            sanitize(&format!("attached to {}: {clients}", id_of(&session.session))).replace('\n', " ")
-        })
-        .collect();
-    let more = presence.sessions.len().saturating_sub(ATTENDED_LISTED) + presence.more;
-    if more > 0 {
-        lines.push(format!("and clients attached to {more} more sessions"));
+fn attended(sessions: &[AttendedSession], count: usize) -> Vec<String> {
+    let line = |session: &AttendedSession| {
+        let clients = named(session.presence.clients.iter().map(label).collect(), session.presence.more);
+        sanitize_line(&format!("attached to {}: {clients}", id_of(&session.session)))
+    };
+    let mut lines: Vec<String> = sessions.iter().map(line).collect();
+    if count > sessions.len() {
+        lines.push(format!("and clients are attached to {} more sessions", count - sessions.len()));
     }
     lines
 }
@@ -71,7 +55,6 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
         return Err(Failure::Exit(exit::NO_HOST));
     };
     let (endpoint, health) = (found.endpoint, found.health);
-    let presence = command_runtime()?.block_on(presence(common));
     if args.json {
         let status = serde_json::json!({
             "running": true,
@@ -90,8 +73,8 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "damageCount": health.damage_count,
             "allowAllSessions": health.allow_all_sessions,
             "allowAllCount": health.allow_all_count,
-            "attendedSessions": presence.as_ref().map(|presence| &presence.sessions),
-            "attendedCount": presence.as_ref().map(|presence| presence.sessions.len() + presence.more),
+            "attendedSessions": health.attended_sessions,
+            "attendedCount": health.attended_count,
             "watchesFolders": grove_work::can_watch(),
         });
         print_line(status)?;
@@ -101,7 +84,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
-        presence.iter().flat_map(attended).try_for_each(print_line)?;
+        attended(&health.attended_sessions, health.attended_count).into_iter().try_for_each(print_line)?;
         if health.allow_all_count > 0 {
             print_line(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
         }

@@ -136,12 +136,23 @@ fn connections(limits: &Limits) -> LimitGroup {
             "`more` counts the others",
         ),
         Limit::new(
-            "attended-sessions",
-            count(presence::MAX_PRESENT_SESSIONS),
-            "list of all sessions' clients",
-            "`more` counts the others",
+            "attended-told",
+            count(server::ATTENDED_TOLD),
+            "report of the host (`/healthz`)",
+            "further sessions with clients are counted",
         ),
-        Limit::new("party-name", count(grove_core::MAX_PARTY_NAME_CHARS), "name of a token or client", "the rest of the name is cut"),
+        Limit::new(
+            "attached-told",
+            count(server::ATTACHED_TOLD),
+            "session in that report",
+            "further clients are counted; names have at most 40 characters",
+        ),
+        Limit::new(
+            "party-name",
+            count(grove_core::MAX_PARTY_NAME_CHARS),
+            "name of a token or client",
+            "the rest of the name is cut",
+        ),
         Limit::new("return-grace", time(RETURN_GRACE), "session", "an absent client leaves the list of its clients"),
         Limit::new("presence-notice", time(NOTICE_DELAY), "session", "further changes are told together"),
     ];

@@ -36,7 +36,7 @@ pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
 
 use crate::dialect::{ConnectionPeer, count_refusal};
-use crate::listener::Stream;
+use crate::listener::{PeerAddress, Stream};
 use crate::principal::Principal;
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
@@ -94,7 +94,8 @@ pub(crate) async fn serve(
             } => match never {},
         };
         queue.close(reason);
-        if reason == DisconnectReason::TokenEnded {
+        // A connection over the host's own socket breaks with its program alone, so that client does not return.
+        if reason == DisconnectReason::TokenEnded || matches!(principal.address(), PeerAddress::Unix { .. }) {
             host.presence().expel(id);
         }
         host.env().metrics.connections_closed.of(reason.label()).increment();

@@ -10,7 +10,7 @@ use grove_wire::ahp::{self as ahp_wire, ROOT};
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
 use grove_wire::scopes::{self, further};
-use grove_wire::x_grove::presence::{PresenceMethod, PresenceParams};
+use grove_wire::x_grove::presence::PresenceParams;
 use grove_wire::{v1 as v1_wire, x_grove};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -104,8 +104,8 @@ impl ConnectionPeer {
                     Some(x_grove::Method::History(method)) if self.has_begun() => {
                         return super::history::handle(&self.host, id, method, request.params, reply);
                     }
-                    Some(x_grove::Method::Presence(method)) if self.has_begun() => {
-                        let answer = match self.presence(&id, method, request.params).await {
+                    Some(x_grove::Method::Presence) if self.has_begun() => {
+                        let answer = match self.presence(&id, request.params).await {
                             Ok(answer) => answer,
                             Err(error) => {
                                 count_refusal(&self.host, &error);
@@ -228,26 +228,16 @@ impl ConnectionPeer {
         }
     }
 
-    /// Answers who is attached to a session, or to all.
-    async fn presence(
-        &self,
-        id: &Id,
-        method: PresenceMethod,
-        params: Option<&RawValue>,
-    ) -> Result<String, ErrorObject> {
+    /// Answers who is attached to a session.
+    async fn presence(&self, id: &Id, params: Option<&RawValue>) -> Result<String, ErrorObject> {
         let client = self.client().ok_or_else(not_initialized)?;
+        let params: PresenceParams = read_params(params)?;
+        let (session, _) = match &self.dialect_peer {
+            PeerDialect::V1(peer) => peer.place(&params.channel).await?,
+            PeerDialect::Ahp(peer) => peer.place(&params.channel).await?,
+        };
         let asker = PresenceAsker { host: &self.host, client: &client, connection: self.id, queue: &self.queue };
-        match method {
-            PresenceMethod::List => Ok(encode(id, &asker.all())),
-            PresenceMethod::Session => {
-                let params: PresenceParams = read_params(params)?;
-                let (session, _) = match &self.dialect_peer {
-                    PeerDialect::V1(peer) => peer.place(&params.channel).await?,
-                    PeerDialect::Ahp(peer) => peer.place(&params.channel).await?,
-                };
-                Ok(encode(id, &asker.session(&session, params)?))
-            }
-        }
+        Ok(encode(id, &asker.list(&session, params)?))
     }
 
     /// Starts a call of Grove's extensions, which every dialect has.

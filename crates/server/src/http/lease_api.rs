@@ -103,7 +103,7 @@ fn is_open(method: Method) -> bool {
         | Method::History(_)
         | Method::Sessions(_)
         | Method::Tokens(_)
-        | Method::Presence(_) => false,
+        | Method::Presence => false,
     }
 }
 

@@ -7,28 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most clients of one session in a list.
 pub const MAX_ATTACHED_CLIENTS: usize = 50;
-/// The most sessions in a list.
-pub const MAX_PRESENT_SESSIONS: usize = 200;
 /// The notification of a changed list, for clients that asked for it.
 pub const PRESENCE_CHANGED: &str = "x-grove/presenceChanged";
-
-/// The methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PresenceMethod {
-    /// The clients of the session that `channel` names.
-    Session,
-    /// The clients of all sessions. It names no `channel`.
-    List,
-}
-
-impl PresenceMethod {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            PresenceMethod::Session => "x-grove/presence",
-            PresenceMethod::List => "x-grove/presence/list",
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,19 +76,10 @@ pub struct PresenceNotice {
     pub presence: PresenceResult,
 }
 
-/// The sessions with attached clients.
+/// A session with attached clients, in a host's report about itself (`/healthz`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PresenceListResult {
-    pub sessions: Vec<PresentSession>,
-    /// The number of further ones.
-    pub more: usize,
-}
-
-/// A session with attached clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PresentSession {
+pub struct AttendedSession {
     /// Its URI.
     pub session: String,
     #[serde(flatten)]
