@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::answerer::CallAnswer;
 use crate::event::*;
 use crate::ids::*;
 use crate::origin::ChatOrigin;
@@ -319,7 +320,9 @@ impl ActiveTurn {
             }
             ChatEvent::ToolCallRestated { restated, .. } => self.restate(restated),
             ChatEvent::ToolCallGated { gated, .. } => self.gate(gated),
-            ChatEvent::ToolCallConfirmed { call, request, verdict, .. } => self.ungate(at, call, request, verdict),
+            ChatEvent::ToolCallConfirmed { call, request, verdict, answer, .. } => {
+                self.ungate(at, call, request, verdict, answer.as_deref());
+            }
             ChatEvent::ToolCallOutput { call, output, .. } => {
                 if let Some(call) = self.tool_call_mut(call)
                     && call.status == ToolCallStatus::Running
@@ -333,8 +336,8 @@ impl ActiveTurn {
             ChatEvent::ToolCallResultGated { call, result, run, .. } => {
                 self.complete(call, ToolCallStatus::PendingResultConfirmation(result.clone()), run.as_deref());
             }
-            ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
-                self.decide_result(call, result, *decision);
+            ChatEvent::ToolCallResultConfirmed { call, result, decision, answer, .. } => {
+                self.decide_result(call, result, *decision, answer.as_deref());
             }
             ChatEvent::UsageReported { usage, .. } => self.usage = Some(usage.clone()),
             ChatEvent::InputRequested { request, .. } => {
@@ -350,7 +353,9 @@ impl ActiveTurn {
                     }
                 }
             }
-            ChatEvent::InputAnswered { request, outcome, answers, .. } => self.answer(request, *outcome, answers),
+            ChatEvent::InputAnswered { request, outcome, answers, answered_by, .. } => {
+                self.answer(request, *outcome, answers, answered_by.as_deref());
+            }
             // Events of the chat itself, not of its turn.
             ChatEvent::TurnStarted { .. }
             | ChatEvent::TurnCompleted { .. }
@@ -410,7 +415,13 @@ impl ActiveTurn {
     }
 
     /// Lets the agent see a pending result, or withholds it.
-    fn decide_result(&mut self, call: &ToolCallId, result: &ToolResult, decision: Decision) {
+    fn decide_result(
+        &mut self,
+        call: &ToolCallId,
+        result: &ToolResult,
+        decision: Decision,
+        answer: Option<&CallAnswer>,
+    ) {
         let option = self.tool_call(call).and_then(|call| call.confirmed.as_ref()?.option.clone());
         let next = match decision {
             Decision::Approved => ToolCallStatus::Completed(result.clone()),
@@ -418,7 +429,7 @@ impl ActiveTurn {
                 ToolCallStatus::Cancelled(Cancellation { reason: CancelReason::ResultDenied, option, extra: None })
             }
         };
-        self.release(call, next);
+        self.release(call, next, answer);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::answerer::Answerer;
 use crate::event::*;
 use crate::ids::*;
 use crate::input::*;
@@ -44,6 +45,8 @@ pub enum ClientCommand {
         turn: TurnId,
         question: PermissionTarget,
         verdict: Verdict,
+        /// The party that answers: set by the host, never by a client.
+        answered_by: Option<Box<Answerer>>,
     },
     /// Decides if the agent may see a call's result.
     ConfirmResult {
@@ -51,6 +54,7 @@ pub enum ClientCommand {
         turn: TurnId,
         call: ToolCallId,
         decision: Decision,
+        answered_by: Option<Box<Answerer>>,
     },
     /// Reports the result of a call that a client ran.
     CompleteClientCall {
@@ -73,6 +77,7 @@ pub enum ClientCommand {
         request: RequestId,
         outcome: InputOutcome,
         answers: Answers,
+        answered_by: Option<Box<Answerer>>,
     },
     DraftAnswer {
         chat: ChatId,
@@ -130,6 +135,19 @@ pub enum ClientCommand {
         chat: ChatId,
         draft: Option<Message>,
     },
+}
+
+impl ClientCommand {
+    /// The same command, with the party behind it if it is an answer.
+    pub fn answered_by(mut self, party: &Answerer) -> Self {
+        if let Self::ResolvePermission { answered_by, .. }
+        | Self::ConfirmResult { answered_by, .. }
+        | Self::AnswerInput { answered_by, .. } = &mut self
+        {
+            *answered_by = Some(Box::new(party.clone()));
+        }
+        self
+    }
 }
 
 /// A command that only the host gives.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use class::*;
 use serde::{Deserialize, Serialize};
 
+use crate::answerer::{Answerer, CallAnswer};
 use crate::checkout::Checkout;
 use crate::ids::*;
 use crate::input::*;
@@ -161,6 +162,9 @@ pub enum ChatEvent {
         request: RequestId,
         #[serde(flatten)]
         verdict: Verdict,
+        /// The party that answered, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Box<CallAnswer>>,
     },
     /// The output of a running call so far.
     ToolCallOutput {
@@ -188,6 +192,9 @@ pub enum ChatEvent {
         call: ToolCallId,
         result: ToolResult,
         decision: Decision,
+        /// The party that answered, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Box<CallAnswer>>,
     },
     UsageReported {
         turn: TurnId,
@@ -210,6 +217,9 @@ pub enum ChatEvent {
         outcome: InputOutcome,
         #[serde(default)]
         answers: Answers,
+        /// The party that answered, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answered_by: Option<Box<Answerer>>,
     },
     TurnCompleted {
         turn: TurnId,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answerer::Answerer;
 use crate::ids::*;
 
 /// An agent's request for input: one or several questions.
@@ -26,6 +27,9 @@ pub struct InputRequest {
     /// The outcome, once the request has ended.
     #[serde(default)]
     pub outcome: Option<InputOutcome>,
+    /// The party that answered, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Box<Answerer>>,
 }
 
 /// Answers by question.
@@ -136,7 +140,7 @@ impl InputRequest {
             kind: QuestionKind::Text { format: None, min: None, max: None, default: None },
         };
         let questions = vec![question];
-        Self { id, message: None, url: None, questions, answers: Answers::new(), outcome: None }
+        Self { id, message: None, url: None, questions, answers: Answers::new(), outcome: None, answered_by: None }
     }
 
     /// The first required question without an answer, with `given` counted as answered.

@@ -50,6 +50,7 @@
 //! assert_eq!(refused.to_string(), "turn t1 is still in progress: wait for its end or cancel it");
 //! ```
 
+mod answerer;
 mod apply;
 mod checkout;
 mod command;
@@ -68,6 +69,7 @@ mod turn;
 mod validate;
 pub mod warning;
 
+pub use answerer::*;
 pub use apply::apply;
 pub use checkout::*;
 pub use command::*;

@@ -11,9 +11,6 @@ pub const MAX_PERMISSION_RULES: usize = 1_000;
 /// The maximum length of a rule's argument or of a folder, in bytes.
 pub const MAX_PERMISSION_ARGUMENT: usize = 4_096;
 
-/// The member of a call's or an answer's extra data that names the rule which answered.
-pub const POLICY_RULE: &str = "policyRule";
-
 /// The permission policy of a session. Without one, people are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use grove_client::{ByteStream, Credentials, HostAddress};
+use grove_wire::x_grove::presence::AttendedSession;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -76,6 +77,11 @@ pub(crate) struct Health {
     pub(crate) allow_all_sessions: Vec<String>,
     #[serde(default)]
     pub(crate) allow_all_count: usize,
+    /// The first sessions with attached clients, and the number of all of them.
+    #[serde(default)]
+    pub(crate) attended_sessions: Vec<AttendedSession>,
+    #[serde(default)]
+    pub(crate) attended_count: usize,
 }
 
 /// How long a host may take to answer.

@@ -15,6 +15,7 @@ use grove_wire::ahp::FileEdit;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::chat_client::any::EnvelopeReceiver;
+use crate::chat_client::presence::PresenceLines;
 use crate::chat_client::{
     ChatClient, ChatCommand, DecisionSource, PartContent, PartView, PendingRequest, PermissionDecision, TurnResult,
 };
@@ -58,6 +59,8 @@ pub(crate) struct FollowOptions {
     pub(crate) envelopes: EnvelopeReceiver,
     /// The number of earlier turns that are shown.
     pub(crate) newest: usize,
+    /// Lines about the session's other clients.
+    pub(crate) presence: PresenceLines,
 }
 
 /// Follows a chat to its end, and returns the result.
@@ -66,7 +69,7 @@ pub(crate) async fn follow<T: ChatClient>(
     until: FollowUntil,
     manner: FollowOptions,
 ) -> Result<(), Failure> {
-    let FollowOptions { yes, envelopes, newest } = manner;
+    let FollowOptions { yes, envelopes, newest, presence } = manner;
     let is_shown = envelopes.is_none();
     let interactive = is_shown && io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut screen = ChatScreen::new();
@@ -95,7 +98,7 @@ pub(crate) async fn follow<T: ChatClient>(
         silent_since: None,
     };
     follower.begin(newest)?;
-    let followed = follower.run(envelopes, source).await;
+    let followed = follower.run(envelopes, source, presence).await;
     follower.screen.close_input()?;
     followed
 }
@@ -140,7 +143,12 @@ impl<T: ChatClient> ChatFollower<'_, T> {
         Ok(chat_client.read_view(|view| show.begin(view, newest, turn, screen))?)
     }
 
-    async fn run(&mut self, mut envelopes: EnvelopeReceiver, mut source: InputSource) -> Result<(), Failure> {
+    async fn run(
+        &mut self,
+        mut envelopes: EnvelopeReceiver,
+        mut source: InputSource,
+        mut presence: PresenceLines,
+    ) -> Result<(), Failure> {
         let mut resizes = signal(SignalKind::window_change())?;
         let mut interrupts = signal(SignalKind::interrupt())?;
         let mut status = self.chat_client.status();
@@ -179,6 +187,8 @@ impl<T: ChatClient> ChatFollower<'_, T> {
                         }
                     }
                 },
+                // A line in the middle of an answer would break it.
+                line = presence.next(), if !self.is_working() => self.screen.line(dim(sanitize(&line)))?,
                 _ = resizes.recv() => self.screen.resized()?,
                 _ = ticks.tick(), if self.is_silent() => self.spin()?,
                 _ = interrupts.recv() => if let Some(ended) = self.on_interrupt(&mut source).await? {
@@ -201,6 +211,11 @@ impl<T: ChatClient> ChatFollower<'_, T> {
             chat_client.read_view(|view| show.update(view, screen))?;
         }
         Ok(())
+    }
+
+    /// Returns whether the agent works, and is not waiting for an answer.
+    fn is_working(&self) -> bool {
+        self.asking.is_none() && self.chat_client.read_view(|view| view.active.is_some())
     }
 
     /// Returns whether a turn runs in which the agent has not sent anything yet.

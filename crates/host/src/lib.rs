@@ -76,6 +76,7 @@ pub mod import;
 mod leases;
 pub mod limits;
 mod policy;
+pub mod presence;
 mod refusal;
 mod removal;
 mod rule_offers;

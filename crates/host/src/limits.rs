@@ -27,3 +27,4 @@ pub use crate::tokens::registry::BROWSER_LIFETIME as PAGE_TOKEN_TIME;
 pub use crate::tokens::registry::CODE_LIFETIME as CODE_TIME;
 pub use crate::tokens::registry::MAX_BROWSER_TOKENS as PAGE_TOKENS;
 pub use crate::tokens::registry::MAX_CODES as CODES;
+pub use crate::usage::MAX_ADDRESSES as USAGE_ADDRESSES;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use grove_checks::Check;
 use grove_core::{ClientId, Scope, ScopeSet, SessionId, warning};
 use grove_host::audit::{AuditAction, AuditOutcome};
+use grove_host::presence::ClientParty;
 use grove_host::tokens::{TokenGrant, TokenMaker, TokenPublicId};
 use grove_host::{Clock, ConnectionUsage, FolderReach, Host};
+use grove_wire::x_grove::presence::AttachedKind;
 
 use crate::listener::PeerAddress;
 use crate::origin::{Origin, PERSONS_ALONE, PeerProcess};
@@ -113,6 +115,16 @@ impl Principal {
     /// The name of the token, which people see in lists and in the audit log.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The party that other clients see, with the name that the client sent.
+    pub(crate) fn party(&self, name: Option<&str>) -> ClientParty {
+        let kind = match self.is_in_process() {
+            true => AttachedKind::Hub,
+            false if self.process.is_known_agent() => AttachedKind::Agent,
+            false => AttachedKind::Client,
+        };
+        ClientParty::new(self.name.clone(), name, kind)
     }
 
     /// Says whether it is a part of the host's own process, to which no limits of use apply.

@@ -402,8 +402,9 @@ impl Client {
             Frame::Single(Ok(Rpc::Notification { method, params })) => {
                 let params = params.expect("a notification of the host has params").get();
                 let params: Value = serde_json::from_str(params).unwrap();
-                // A rejected action comes back unchanged, even if it is invalid.
+                // A rejected action comes back unchanged, even if it is invalid. Grove's own additions have no schema.
                 if self.strict
+                    && !method.starts_with("x-grove/")
                     && params.get("rejectionReason").is_none()
                     && let Err(violation) = closed().notification(&method, &params)
                 {

@@ -275,5 +275,7 @@ fn question(request: &InputRequest) -> TranscriptQuestion {
         true => ended.map(str::to_owned),
         false => Some(answers.join("\n")),
     };
-    TranscriptQuestion { title: String::new(), message: message.join("\n"), answer, raw: Extra::new() }
+    let party = request.answered_by.as_deref().and_then(|party| serde_json::to_value(party).ok());
+    let raw = party.into_iter().map(|party| (ANSWERED_BY.to_owned(), party)).collect();
+    TranscriptQuestion { title: String::new(), message: message.join("\n"), answer, raw }
 }

@@ -251,7 +251,7 @@ const fn annotations_action(action: &AnnotationsAction) -> Option<Scope> {
 pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
     use x_grove::Method;
     Some(match method {
-        Method::Tree | Method::Entries | Method::Permissions => Scope::Read,
+        Method::Tree | Method::Entries | Method::Permissions | Method::Presence => Scope::Read,
         Method::Navigate
         | Method::Label
         | Method::Rename

@@ -1,9 +1,10 @@
 //! Grove's additions to the protocols: methods with the prefix `x-grove/`, the same in every dialect.
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
-//! one is used. [`workspace`] is about a session's data beside its conversation, [`policy`] about a pending permission
-//! request, [`import`] about sessions that do not exist yet, [`history`] about those of other tools, [`sessions`] about
-//! those of every source, and [`tokens`] about the tokens of the host: the last four name no `channel`.
+//! one is used. [`presence`] is about the clients of a session, [`workspace`] about its data beside its conversation,
+//! [`policy`] about a pending permission request, [`import`] about sessions that do not exist yet, [`history`] about those
+//! of other tools, [`sessions`] about those of every source, and [`tokens`] about the tokens of the host: the last four
+//! name no `channel`.
 //!
 //! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
@@ -13,6 +14,7 @@ pub mod history;
 pub mod import;
 pub mod line_control;
 pub mod policy;
+pub mod presence;
 pub mod removal;
 pub mod sessions;
 pub mod tokens;
@@ -49,10 +51,11 @@ pub enum Method {
     Sessions(sessions::SessionsMethod),
     Tokens(tokens::TokensMethod),
     Policy(policy::PolicyMethod),
+    Presence,
 }
 
 impl Method {
-    pub const ALL: [Self; 67] = [
+    pub const ALL: [Self; 68] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -120,6 +123,7 @@ impl Method {
         Self::Tokens(tokens::TokensMethod::IssueCode),
         Self::Policy(policy::PolicyMethod::Offers),
         Self::Policy(policy::PolicyMethod::Allow),
+        Self::Presence,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -145,6 +149,7 @@ impl Method {
             Method::Sessions(method) => method.as_str(),
             Method::Tokens(method) => method.as_str(),
             Method::Policy(method) => method.as_str(),
+            Method::Presence => "x-grove/presence",
         }
     }
 

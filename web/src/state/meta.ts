@@ -163,17 +163,17 @@ export function settingsSchemaOf(session: SessionState): SessionConfigSchema | u
 const PRIORITIES: PlanPriority[] = ['high', 'medium', 'low'];
 const STATUSES: PlanStatus[] = ['pending', 'inProgress', 'completed'];
 
-function object(value: unknown): Record<string, unknown> | undefined {
+export function object(value: unknown): Record<string, unknown> | undefined {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined;
 }
 
-function objects(value: unknown): Record<string, unknown>[] {
+export function objects(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.map(object).filter((item) => item !== undefined) : [];
 }
 
-function text(value: unknown): string {
+export function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 

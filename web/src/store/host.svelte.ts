@@ -43,6 +43,10 @@ export class Host {
   readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host rejected. */
   readonly onRejected = new Set<(rejection: Rejection) => void>();
+  /** Called after each handshake. */
+  readonly onConnected = new Set<() => void>();
+  /** Called with the attached clients of a session, when they change. */
+  readonly onPresence = new Set<(channel: unknown, list: unknown) => void>();
 
   constructor(access: Access) {
     this.client = new Client(access, {
@@ -55,7 +59,10 @@ export class Host {
         this.version = result.serverInfo?.version ?? '';
         this.defaultDirectory = result.defaultDirectory ?? undefined;
       },
-      connected: () => void this.sessions.refresh(),
+      connected: () => {
+        void this.sessions.refresh();
+        for (const listener of this.onConnected) listener();
+      },
       notification: (method, params) => this.#hear(method, params),
       rejected: (rejection) => {
         this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
@@ -132,6 +139,12 @@ export class Host {
   }
 
   #hear<M extends keyof Notifications>(method: M, params: Notifications[M]): void {
+    // A notification of Grove's own, whose type is not generated.
+    if ((method as string) === 'x-grove/presenceChanged') {
+      const { channel } = (params ?? {}) as { channel?: unknown };
+      for (const listener of this.onPresence) listener(channel, params);
+      return;
+    }
     switch (method) {
       case 'root/sessionAdded':
         return this.sessions.added(params as Notifications['root/sessionAdded']);

@@ -390,6 +390,13 @@ describe('two browsers', () => {
       ]),
     );
     await answers(two.page).getByText('Slowly I say what I have to say.').waitFor();
+    // Each sees that the other one is here.
+    for (const { page } of [one, two]) {
+      await page
+        .getByRole('list', { name: 'Also here' })
+        .getByText('host (Grove’s page)')
+        .waitFor({ state: 'attached' });
+    }
     // The second one allows the request of the first one.
     const tool = conversation(two.page).getByRole('group', { name: 'Tool deploy' });
     await tool.getByRole('button', { name: /allow/i }).first().click();
@@ -399,6 +406,7 @@ describe('two browsers', () => {
     await two.page.getByRole('button', { name: 'Send' }).waitFor();
     const said = (window: Window): Promise<string> => conversation(window.page).innerText();
     expect(await said(two)).toBe(await said(one));
+    expect(await said(one)).toContain('approved by host (Grove’s page)');
 
     await one.page.getByRole('button', { name: 'Delete the session' }).click();
     await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();

@@ -152,6 +152,16 @@ describe('a tool call', () => {
     expect(words(find(shown, 'summary'))).toBe('Command: Bash make a.rs, b.rs, c.rs and 1 more Running');
   });
 
+  it('says who allowed or denied it, where the host does', () => {
+    const _meta = { answeredBy: { token: 'phone', client: 'Page' } };
+    const done = showCall({ status: 'completed', success: true, pastTenseMessage: 'made', _meta });
+    expect(words(find(done, '.status'))).toContain('Done approved by phone (Page)');
+    const denied = showCall({ status: 'cancelled', reason: 'denied', _meta: { answeredBy: { rule: 'no rm' } } });
+    expect(words(find(denied, '.status'))).toBe('Denied by rule no rm');
+    const skipped = showCall({ status: 'cancelled', reason: 'skipped', _meta });
+    expect(words(find(skipped, '.status'))).toBe('Skipped');
+  });
+
   it('that runs shows the end of what it puts out, without being opened', () => {
     const text = Array.from({ length: 50 }, (_, n) => `line ${n}`).join('\n');
     const shown = showCall({ content: [{ type: 'text', text }] });

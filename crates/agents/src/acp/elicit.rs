@@ -13,8 +13,15 @@ use serde_json::Value;
 /// part nobody could answer.
 pub(crate) fn request(elicitation: &Value, id: RequestId) -> Result<InputRequest, String> {
     let message = text(elicitation, "message").map(str::to_owned);
-    let mut request =
-        InputRequest { id, message, url: None, questions: Vec::new(), answers: Answers::new(), outcome: None };
+    let mut request = InputRequest {
+        id,
+        message,
+        url: None,
+        questions: Vec::new(),
+        answers: Answers::new(),
+        outcome: None,
+        answered_by: None,
+    };
     match mode(elicitation) {
         "url" => {
             let url = text(elicitation, "url").ok_or("the elicitation has no \"url\"")?;

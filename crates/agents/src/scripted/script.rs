@@ -278,9 +278,15 @@ impl WireAsk {
     fn request(self) -> InputRequest {
         match self {
             WireAsk::Words(question) => InputRequest::ask("".into(), question),
-            WireAsk::Questions { message, questions } => {
-                InputRequest { id: "".into(), message, url: None, questions, answers: Answers::new(), outcome: None }
-            }
+            WireAsk::Questions { message, questions } => InputRequest {
+                id: "".into(),
+                message,
+                url: None,
+                questions,
+                answers: Answers::new(),
+                outcome: None,
+                answered_by: None,
+            },
         }
     }
 }

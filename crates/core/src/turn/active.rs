@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::answerer::{Answerer, CallAnswer};
 use crate::event::{Decision, InvocationUpdate, ToolCallGate, Verdict};
 use crate::ids::*;
 use crate::input::*;
@@ -234,7 +235,14 @@ impl ActiveTurn {
     }
 
     /// Moves a call off its gate.
-    pub(crate) fn ungate(&mut self, at: Timestamp, call: &ToolCallId, request: &RequestId, verdict: &Verdict) {
+    pub(crate) fn ungate(
+        &mut self,
+        at: Timestamp,
+        call: &ToolCallId,
+        request: &RequestId,
+        verdict: &Verdict,
+        answer: Option<&CallAnswer>,
+    ) {
         let Some(call) = self.tool_call_mut(call) else { return };
         let option = match &call.status {
             ToolCallStatus::PendingConfirmation(pending) if pending.id == *request => {
@@ -242,6 +250,7 @@ impl ActiveTurn {
             }
             _ => return,
         };
+        call.set_answer(answer);
         call.status = match verdict.decision {
             Decision::Approved => {
                 // A missing input cannot be edited.
@@ -289,9 +298,10 @@ impl ActiveTurn {
     }
 
     /// Records a person's decision on a result.
-    pub(crate) fn release(&mut self, call: &ToolCallId, next: ToolCallStatus) {
+    pub(crate) fn release(&mut self, call: &ToolCallId, next: ToolCallStatus, answer: Option<&CallAnswer>) {
         let Some(call) = self.tool_call_mut(call) else { return };
         if matches!(call.status, ToolCallStatus::PendingResultConfirmation(_)) {
+            call.set_answer(answer);
             call.status = next;
             self.open_requests -= 1;
         }
@@ -305,10 +315,17 @@ impl ActiveTurn {
         }
     }
 
-    pub(crate) fn answer(&mut self, request: &RequestId, outcome: InputOutcome, answers: &Answers) {
+    pub(crate) fn answer(
+        &mut self,
+        request: &RequestId,
+        outcome: InputOutcome,
+        answers: &Answers,
+        answered_by: Option<&Answerer>,
+    ) {
         let Some(input) = self.open_input_mut(request) else { return };
         input.answers.extend(answers.iter().map(|(question, answer)| (question.clone(), answer.clone())));
         input.outcome = Some(outcome);
+        input.answered_by = answered_by.cloned().map(Box::new);
         self.open_requests -= 1;
     }
 

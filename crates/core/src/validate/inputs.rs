@@ -2,6 +2,7 @@
 
 use super::Rejection;
 use super::batch::BatchBuilder;
+use crate::answerer::Answerer;
 use crate::event::*;
 use crate::ids::*;
 use crate::input::*;
@@ -13,6 +14,7 @@ impl<'a> BatchBuilder<'a> {
         request: RequestId,
         outcome: InputOutcome,
         answers: Answers,
+        answered_by: Option<Box<Answerer>>,
     ) -> Result<(), Rejection> {
         let (turn, input) = self.open_input(chat, &request)?;
         if let Some(unknown) = answers.keys().find(|id| !input.questions.iter().any(|known| known.id == **id)) {
@@ -29,7 +31,7 @@ impl<'a> BatchBuilder<'a> {
             return Err(Rejection::InvalidAnswer { question: question.id.clone(), why });
         }
         let turn = turn.clone();
-        self.chat_event(chat, ChatEvent::InputAnswered { turn, request, outcome, answers });
+        self.chat_event(chat, ChatEvent::InputAnswered { turn, request, outcome, answers, answered_by });
         Ok(())
     }
 

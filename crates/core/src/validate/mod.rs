@@ -114,11 +114,11 @@ impl BatchBuilder<'_> {
                 self.start_turn(&chat, turn, message, started_at)
             }
             ClientCommand::CancelTurn { chat, turn } => self.cancel_turn(&chat, turn),
-            ClientCommand::ResolvePermission { chat, turn, question, verdict } => {
-                self.resolve_permission(&chat, turn, &question, verdict)
+            ClientCommand::ResolvePermission { chat, turn, question, verdict, answered_by } => {
+                self.resolve_permission(&chat, turn, &question, verdict, answered_by)
             }
-            ClientCommand::ConfirmResult { chat, turn, call, decision } => {
-                self.confirm_result(&chat, turn, call, decision)
+            ClientCommand::ConfirmResult { chat, turn, call, decision, answered_by } => {
+                self.confirm_result(&chat, turn, call, decision, answered_by)
             }
             ClientCommand::CompleteClientCall { chat, turn, call, result, ask } => {
                 self.complete_client_call(&chat, turn, call, result, ask)
@@ -126,8 +126,8 @@ impl BatchBuilder<'_> {
             ClientCommand::ReportClientOutput { chat, turn, call, output } => {
                 self.report_client_output(&chat, turn, call, output)
             }
-            ClientCommand::AnswerInput { chat, request, outcome, answers } => {
-                self.answer_input(&chat, request, outcome, answers)
+            ClientCommand::AnswerInput { chat, request, outcome, answers, answered_by } => {
+                self.answer_input(&chat, request, outcome, answers, answered_by)
             }
             ClientCommand::DraftAnswer { chat, request, question, answer } => {
                 self.draft_answer(&chat, request, question, answer)

@@ -2,6 +2,7 @@
 
 use super::batch::BatchBuilder;
 use super::{MAX_REMEMBERED_PERMISSIONS, MAX_REMEMBERED_SUBJECT_BYTES, Rejection};
+use crate::answerer::{Answerer, CallAnswer};
 use crate::command::{Actor, PermissionTarget};
 use crate::event::*;
 use crate::ids::*;
@@ -16,6 +17,7 @@ impl BatchBuilder<'_> {
         turn: TurnId,
         question: &PermissionTarget,
         verdict: Verdict,
+        answered_by: Option<Box<Answerer>>,
     ) -> Result<(), Rejection> {
         let (_, active) = self.running(chat, &turn)?;
         let (call, pending) = pending_permission(active, question)?;
@@ -29,8 +31,9 @@ impl BatchBuilder<'_> {
             return Err(Rejection::ToolCall { call: call.id.clone(), problem: "does not accept an edited input" });
         }
         let remembered = remembered(self.session, pending, &verdict);
+        let answer = answered_by.map(|by| Box::new(CallAnswer::new(*by, call)));
         let (call, request) = (call.id.clone(), pending.id.clone());
-        self.chat_event(chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict });
+        self.chat_event(chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict, answer });
         if let Some(details) = remembered {
             self.session_event(SessionEvent::DetailsChanged(Box::new(details)));
         }
@@ -43,14 +46,16 @@ impl BatchBuilder<'_> {
         turn: TurnId,
         call: ToolCallId,
         decision: Decision,
+        answered_by: Option<Box<Answerer>>,
     ) -> Result<(), Rejection> {
         let (_, active) = self.running(chat, &turn)?;
-        let status = active.tool_call(&call).map(|call| &call.status);
-        let Some(ToolCallStatus::PendingResultConfirmation(result)) = status else {
+        let known = active.tool_call(&call).map(|call| (call, &call.status));
+        let Some((known, ToolCallStatus::PendingResultConfirmation(result))) = known else {
             return Err(Rejection::ToolCall { call, problem: "has no pending result" });
         };
+        let answer = answered_by.map(|by| Box::new(CallAnswer::new(*by, known)));
         let result = result.clone();
-        self.chat_event(chat, ChatEvent::ToolCallResultConfirmed { turn, call, result, decision });
+        self.chat_event(chat, ChatEvent::ToolCallResultConfirmed { turn, call, result, decision, answer });
         Ok(())
     }
 

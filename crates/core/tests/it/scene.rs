@@ -155,16 +155,22 @@ pub(crate) fn resolve(request: &str, decision: Decision) -> ClientCommand {
 
 pub(crate) fn resolve_with(request: &str, verdict: Verdict) -> ClientCommand {
     let question = PermissionTarget::Request(request.into());
-    ClientCommand::ResolvePermission { chat: main(), turn: turn(), question, verdict }
+    ClientCommand::ResolvePermission { chat: main(), turn: turn(), question, verdict, answered_by: None }
 }
 
 pub(crate) fn resolve_about(call: &str, decision: Decision) -> ClientCommand {
     let question = PermissionTarget::OfToolCall(call.into());
-    ClientCommand::ResolvePermission { chat: main(), turn: turn(), question, verdict: decision.into() }
+    ClientCommand::ResolvePermission {
+        chat: main(),
+        turn: turn(),
+        question,
+        verdict: decision.into(),
+        answered_by: None,
+    }
 }
 
 pub(crate) fn answer(request: &str, outcome: InputOutcome, answers: Answers) -> ClientCommand {
-    ClientCommand::AnswerInput { chat: main(), request: request.into(), outcome, answers }
+    ClientCommand::AnswerInput { chat: main(), request: request.into(), outcome, answers, answered_by: None }
 }
 
 pub(crate) fn decline(request: &str) -> ClientCommand {
@@ -188,7 +194,7 @@ pub(crate) fn draft(text: &str) -> Answer {
 }
 
 pub(crate) fn confirm_result(call: &str, decision: Decision) -> ClientCommand {
-    ClientCommand::ConfirmResult { chat: main(), turn: turn(), call: call.into(), decision }
+    ClientCommand::ConfirmResult { chat: main(), turn: turn(), call: call.into(), decision, answered_by: None }
 }
 
 pub(crate) fn complete(call: &str, ask: bool) -> ClientCommand {
@@ -376,7 +382,7 @@ pub(crate) fn ran_for(ran_ms: u64, mut end: ChatEvent) -> ChatEvent {
 }
 
 pub(crate) fn result_confirmed(call: &str, decision: Decision) -> ChatEvent {
-    ChatEvent::ToolCallResultConfirmed { turn: turn(), call: call.into(), result: success(), decision }
+    ChatEvent::ToolCallResultConfirmed { turn: turn(), call: call.into(), result: success(), decision, answer: None }
 }
 
 pub(crate) fn asked(request: &str) -> ChatEvent {

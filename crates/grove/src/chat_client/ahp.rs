@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use grove_client::{Ahp, Client, ClientClosed, ConnectionStatus, DispatchHandle, Subscription};
+use grove_core::Answerer;
 use grove_wire::ahp::{
     Action, ChatAction, ChatInputCompleted, ChatInputResponseKind, ChatPendingMessageSet, ChatToolCallConfirmed,
     ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, ContentEncoding, FileEdit, Message,
     ModelSelection, PendingMessageKind, ResourceReadParams, ResponsePart, SessionAction, SessionConfigChanged,
     SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallBase, ToolCallCancellationReason,
-    ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
-    TurnState, UsageInfo, time,
+    ToolCallCancelled, ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput,
+    ToolResultContent, TurnState, UsageInfo, time,
 };
 use grove_wire::x_grove::handover::RemoteSession;
 use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::connect::read_moved_to;
 
+use super::presence::PresenceLines;
 use super::tree::AnyClient;
 use super::{
     AlwaysChoice, ApprovalStage, ChatClient, ChatCommand, ChatView, DecisionSource, ModeSetting, OtherChat,
@@ -66,6 +68,11 @@ impl AhpChatClient {
     /// The settings of the session, once its agent has named them.
     pub(crate) fn settings(&self) -> SessionSettings {
         self.session.read_confirmed(|state, _| state.session().map(settings).unwrap_or_default())
+    }
+
+    /// The lines about the session's other clients.
+    pub(crate) fn watch_presence(&self) -> PresenceLines {
+        PresenceLines::watch(self.session.client(), self.session.resource())
     }
 
     /// The new location of a session that was moved to another host.
@@ -400,7 +407,8 @@ fn tool(call: &ToolCallState) -> Option<ToolPart<'_>> {
     let (base, parameters, state) = match call {
         ToolCallState::Streaming(call) => {
             let name = call.base.display_name.as_str();
-            return Some(ToolPart { name, does: name, input: None, edits, state: ToolPartState::NotYet });
+            let state = ToolPartState::NotYet;
+            return Some(ToolPart { name, does: name, input: None, edits, approved_by: None, state });
         }
         ToolCallState::PendingConfirmation(call) => (&call.base, &call.parameters, ToolPartState::NotYet),
         ToolCallState::Running(call) => (&call.base, &call.parameters, ToolPartState::Runs),
@@ -417,18 +425,37 @@ fn tool(call: &ToolCallState) -> Option<ToolPart<'_>> {
             (&call.base, &call.parameters, state)
         }
         ToolCallState::Cancelled(call) => {
-            let why = match (&call.reason_message, call.reason) {
-                (Some(message), _) => message.text(),
-                (None, ToolCallCancellationReason::Denied) => "denied",
-                (None, ToolCallCancellationReason::Skipped) => "skipped",
-                (None, ToolCallCancellationReason::ResultDenied) => "its result was denied",
-            };
-            (&call.base, &call.parameters, ToolPartState::Cancelled { why: why.into() })
+            (&call.base, &call.parameters, ToolPartState::Cancelled { why: why_cancelled(call) })
         }
         ToolCallState::Unknown(_) => return None,
     };
     let name = base.display_name.as_str();
-    Some(ToolPart { name, does: parameters.invocation_message.text(), input: input(parameters), edits, state })
+    let approved_by = answerer(base);
+    let (does, input) = (parameters.invocation_message.text(), input(parameters));
+    Some(ToolPart { name, does, input, edits, approved_by, state })
+}
+
+/// The reason why a call did not run, with the party that denied it if the host names one.
+fn why_cancelled(call: &ToolCallCancelled) -> Cow<'_, str> {
+    let denied = match call.reason {
+        ToolCallCancellationReason::Denied => "denied",
+        ToolCallCancellationReason::ResultDenied => "its result was denied",
+        ToolCallCancellationReason::Skipped => {
+            return call.reason_message.as_ref().map_or("skipped", |message| message.text()).into();
+        }
+    };
+    match (call.reason_message.as_ref().map(|message| message.text()), answerer(&call.base)) {
+        (None, None) => denied.into(),
+        (None, Some(party)) => format!("{denied} by {party}").into(),
+        // The reason names the rule.
+        (Some(message), None | Some(Answerer::Rule { .. })) => message.into(),
+        (Some(message), Some(party)) => format!("{message} ({denied} by {party})").into(),
+    }
+}
+
+/// The party that answered the newest question about a call.
+fn answerer(base: &ToolCallBase) -> Option<Answerer> {
+    Answerer::in_extra(base.meta.as_ref()?)
 }
 
 fn ran(base: &ToolCallBase) -> Option<Duration> {

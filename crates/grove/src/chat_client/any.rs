@@ -7,6 +7,7 @@ use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
+use super::presence::PresenceLines;
 use super::tree::{NO_CHATS_IN_V1, find_chat};
 use super::{
     AlwaysChoice, ChatClient, ChatCommand, ChatView, OtherChat, PendingRequest, SessionReadiness, SessionSettings,
@@ -80,6 +81,14 @@ impl AnyChatClient {
         match self {
             AnyChatClient::Ahp(chat_client) => chat_client.settings(),
             AnyChatClient::V1(_) => SessionSettings::default(),
+        }
+    }
+
+    /// The lines about the session's other clients.
+    pub(crate) fn watch_presence(&self) -> PresenceLines {
+        match self {
+            AnyChatClient::Ahp(chat_client) => chat_client.watch_presence(),
+            AnyChatClient::V1(chat_client) => chat_client.watch_presence(),
         }
     }
 

@@ -5,6 +5,7 @@
 pub(crate) mod ahp;
 mod always;
 pub(crate) mod any;
+pub(crate) mod presence;
 pub(crate) mod tree;
 pub(crate) mod v1;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use grove_client::{ClientClosed, ConnectionStatus, DispatchHandle};
-use grove_core::{ContextUsage, Cost, PlanEntry};
+use grove_core::{Answerer, ContextUsage, Cost, PlanEntry};
 use grove_wire::ahp::{ChatInputAnswer, ChatInputRequest, ConfirmationOption, FileEdit, Object};
 use grove_wire::x_grove::policy::{OfferedRule, PolicyAllowResult, PolicyOffersResult, RuleTarget};
 use serde::Deserialize;
@@ -199,6 +200,8 @@ pub(crate) struct ToolPart<'a> {
     pub(crate) input: Option<&'a str>,
     /// The files that the call changed.
     pub(crate) edits: Vec<&'a FileEdit>,
+    /// The party that allowed it, if a question was asked and the host says who answered.
+    pub(crate) approved_by: Option<Answerer>,
     pub(crate) state: ToolPartState<'a>,
 }
 

@@ -10,6 +10,7 @@ use grove_wire::x_grove::policy::{PolicyAllowResult, PolicyOffersResult};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::presence::PresenceLines;
 use super::tree::AnyClient;
 use super::{
     AlwaysChoice, ApprovalStage, ChatClient, ChatCommand, ChatView, PartContent, PartKey, PartView, PendingRequest,
@@ -27,6 +28,11 @@ pub(crate) struct V1ChatClient {
 }
 
 impl V1ChatClient {
+    /// The lines about the session's other clients.
+    pub(crate) fn watch_presence(&self) -> PresenceLines {
+        PresenceLines::watch(self.session.client(), self.session.resource())
+    }
+
     pub(crate) async fn join(client: &Client<V1>, session: &str) -> Result<Self> {
         Ok(Self { session: client.subscribe(session).await? })
     }
@@ -223,13 +229,20 @@ fn tool(call: &ToolCallState) -> ToolPart<'_> {
         ToolCallStatus::Failed => ToolPartState::Cancelled { why: "denied".into() },
     };
     let (name, does) = (call.display_name.as_str(), call.invocation_message.as_str());
-    ToolPart { name, does, input: call.tool_input.as_deref(), edits: Vec::new(), state }
+    ToolPart { name, does, input: call.tool_input.as_deref(), edits: Vec::new(), approved_by: None, state }
 }
 
 fn done(call: &CompletedToolCall) -> ToolPart<'_> {
     let output = call.tool_output.as_deref().unwrap_or_default().into();
     let state = ToolPartState::Done { success: call.success, did: &call.past_tense_message, ran: None, output };
-    ToolPart { name: &call.display_name, does: &call.display_name, input: None, edits: Vec::new(), state }
+    ToolPart {
+        name: &call.display_name,
+        does: &call.display_name,
+        input: None,
+        edits: Vec::new(),
+        approved_by: None,
+        state,
+    }
 }
 
 fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> PendingRequest {

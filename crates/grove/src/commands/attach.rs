@@ -6,6 +6,7 @@ use super::resolve::tell_other_chats;
 use super::{Failure, command_runtime};
 use crate::chat_client::ChatClient;
 use crate::chat_client::any::AnyChatClient;
+use crate::chat_client::presence::PresenceLines;
 use crate::cli::{AttachArgs, Common};
 use crate::connect::{HostConnector, id_of};
 use crate::follow::{FollowOptions, FollowUntil, OutputFormat, follow};
@@ -35,6 +36,11 @@ pub(crate) fn run(common: &Common, args: &AttachArgs) -> Result<(), Failure> {
                 anstream::eprintln!("{}", dim(help));
             }
         }
-        follow(&mut chat_client, FollowUntil::Left, FollowOptions { yes: false, envelopes, newest: NEWEST }).await
+        let presence = match output {
+            OutputFormat::Shown => chat_client.watch_presence(),
+            OutputFormat::Json => PresenceLines::none(),
+        };
+        let options = FollowOptions { yes: false, envelopes, newest: NEWEST, presence };
+        follow(&mut chat_client, FollowUntil::Left, options).await
     })
 }

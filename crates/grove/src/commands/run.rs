@@ -13,6 +13,7 @@ use super::folder::{far_folder, local_folder};
 use super::{Failure, command_runtime};
 use crate::agents::{AgentState, offers};
 use crate::chat_client::any::{AnyChatClient, EnvelopeReceiver};
+use crate::chat_client::presence::PresenceLines;
 use crate::chat_client::{self, ChatClient, ChatCommand, ModeSetting, SessionReadiness, SessionSettings};
 use crate::cli::{Common, Protocol, RunArgs};
 use crate::connect::{HostConnector, id_of, new_id};
@@ -49,7 +50,12 @@ pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
         }
         let turn = new_id()?;
         start(&mut chat_client, ChatCommand::Start { turn: turn.clone(), text, model }).await?;
-        follow(&mut chat_client, FollowUntil::Turn(turn), FollowOptions { yes: args.yes, envelopes, newest: 0 }).await
+        follow(
+            &mut chat_client,
+            FollowUntil::Turn(turn),
+            FollowOptions { yes: args.yes, envelopes, newest: 0, presence: PresenceLines::none() },
+        )
+        .await
     })
 }
 

@@ -5,6 +5,7 @@ use anyhow::anyhow;
 use super::run::{chosen_model, prompt, ready, start};
 use super::{Failure, command_runtime, print_line};
 use crate::chat_client::any::AnyChatClient;
+use crate::chat_client::presence::PresenceLines;
 use crate::chat_client::{ChatClient, ChatCommand};
 use crate::cli::{CancelArgs, Common, SendArgs};
 use crate::connect::{HostConnector, id_of, new_id};
@@ -57,7 +58,7 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
             return follow(
                 &mut chat_client,
                 FollowUntil::Turn(turn),
-                FollowOptions { yes: args.yes, envelopes, newest: 0 },
+                FollowOptions { yes: args.yes, envelopes, newest: 0, presence: PresenceLines::none() },
             )
             .await;
         }

@@ -1,11 +1,15 @@
 //! `grove status`
 
+use grove_wire::x_grove::presence::AttendedSession;
+
 use super::{Failure, command_runtime, exit, print_line, print_page_url};
 use crate::background::find_host;
+use crate::chat_client::presence::{label, named};
 use crate::cli::{Common, OutputArgs, ServeArgs};
+use crate::connect::id_of;
 use crate::json_errors;
 use crate::settings::Settings;
-use crate::show::style::sanitize;
+use crate::show::style::{sanitize, sanitize_line};
 
 /// How many sessions in which everything is allowed are named in one line.
 const ALLOW_ALL_NAMED: usize = 5;
@@ -20,6 +24,19 @@ fn allow_all(sessions: &[String], count: usize) -> String {
     format!(
         "{count} {word} everything without asking: {names} (`grove permissions SESSION --revoke` makes it ask again)"
     )
+}
+
+/// The sessions with attached clients, a line for each.
+fn attended(sessions: &[AttendedSession], count: usize) -> Vec<String> {
+    let line = |session: &AttendedSession| {
+        let clients = named(session.presence.clients.iter().map(label).collect(), session.presence.more);
+        sanitize_line(&format!("attached to {}: {clients}", id_of(&session.session)))
+    };
+    let mut lines: Vec<String> = sessions.iter().map(line).collect();
+    if count > sessions.len() {
+        lines.push(format!("and clients are attached to {} more sessions", count - sessions.len()));
+    }
+    lines
 }
 
 pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
@@ -56,6 +73,8 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "damageCount": health.damage_count,
             "allowAllSessions": health.allow_all_sessions,
             "allowAllCount": health.allow_all_count,
+            "attendedSessions": health.attended_sessions,
+            "attendedCount": health.attended_count,
             "watchesFolders": grove_work::can_watch(),
         });
         print_line(status)?;
@@ -65,6 +84,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
+        attended(&health.attended_sessions, health.attended_count).into_iter().try_for_each(print_line)?;
         if health.allow_all_count > 0 {
             print_line(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
         }

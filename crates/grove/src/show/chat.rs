@@ -236,7 +236,9 @@ fn write_tool(
             // What the host measured holds for turns of before, too.
             let ran = ran.or_else(|| since.map(Instant::elapsed));
             let ran = ran.map(|ran| format!(" {}", dim(format!("({})", call::duration(ran))))).unwrap_or_default();
-            screen.line(format_args!("{sign} {}{ran}{output}", row(did)))?;
+            let party = tool.approved_by.as_ref().map(|party| sanitize(&format!("· approved by {party}")));
+            let party = party.map(|party| format!(" {}", dim(party))).unwrap_or_default();
+            screen.line(format_args!("{sign} {}{ran}{party}{output}", row(did)))?;
             for line in facts::edits(tool.edits.iter().copied(), current_folder().as_deref()) {
                 screen.line(line)?;
             }
@@ -320,6 +322,7 @@ mod tests {
             does: "Edit",
             input: None,
             edits: vec![&edit],
+            approved_by: None,
             state,
         })];
         let written = asides(&mut ChatPrinter::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
@@ -329,8 +332,16 @@ mod tests {
     #[test]
     fn a_call_says_what_it_ran_and_how_long_and_one_that_was_denied_did_not_run() {
         let input = Some(r#"{"command":"make test","timeout":5}"#);
-        let of =
-            |state| PartContent::ToolPart(ToolPart { name: "bash", does: "Running bash", input, edits: vec![], state });
+        let of = |state| {
+            PartContent::ToolPart(ToolPart {
+                name: "bash",
+                does: "Running bash",
+                input,
+                edits: vec![],
+                approved_by: None,
+                state,
+            })
+        };
         let done = of(ToolPartState::Done { success: true, did: "Ran bash", ran: None, output: "ok".into() });
         let views = [
             view(Vec::new(), Some(turn(vec![of(ToolPartState::Runs)], None))),

@@ -155,8 +155,11 @@ fn two_command_lines_on_one_session_see_the_same() {
     let mut first = Terminal::run(place, &["attach", &uri]);
     let mut second = Terminal::run(place, &["attach", &uri]);
     first.until("Shared");
-    first.until("Ctrl-D leaves");
-    second.until("Ctrl-D leaves");
+    for terminal in [&mut first, &mut second] {
+        terminal.until("Ctrl-D leaves");
+        // The one that came later finds the other one, which is told of it.
+        terminal.until("owner (Grove's command line)");
+    }
     first.enter(&script(&json!([{"say": "spoken once"}, {"tool": {"name": "sh", "permission": "shell"}}])));
     for terminal in [&mut first, &mut second] {
         terminal.until_line("spoken once");
@@ -164,10 +167,13 @@ fn two_command_lines_on_one_session_see_the_same() {
     }
     second.enter("n");
     for terminal in [&mut first, &mut second] {
-        terminal.until("denied");
-        terminal.end_input();
-        assert_eq!(terminal.exit(), Some(0));
+        terminal.until("denied by owner (Grove's command line)");
     }
+    first.end_input();
+    assert_eq!(first.exit(), Some(0));
+    second.until("owner (Grove's command line) has left");
+    second.end_input();
+    assert_eq!(second.exit(), Some(0));
 }
 
 #[test]

@@ -23,6 +23,7 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         &format!("http://{}", host.address),
         &pid,
         "2 sessions (2 of them in memory), 1 running turns, 1 connections",
+        "attached to s: host",
     ] {
         assert!(ran.stdout.contains(words), "no {words} in {}", ran.stdout);
     }
@@ -30,7 +31,15 @@ async fn status_says_where_the_host_is_and_what_it_does() {
 
     let ran = host.place.run(&["status", "--json"]);
     assert_eq!(ran.code, Some(0));
-    let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut status: Value = serde_json::from_str(&ran.stdout).unwrap();
+    // The client comes without a name in this protocol.
+    let attended = |session: &str| {
+        let client = json!({"clientId": "a", "token": "host", "dialect": "v1", "kind": "client"});
+        json!({"session": session, "clients": [client], "more": 0})
+    };
+    for session in status["attendedSessions"].as_array_mut().unwrap() {
+        assert!(session["clients"][0].as_object_mut().unwrap().remove("since").unwrap().is_u64());
+    }
     let expected = json!({
         "running": true,
         "http": format!("http://{}", host.address),
@@ -48,6 +57,8 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         "damageCount": 0,
         "allowAllSessions": [],
         "allowAllCount": 0,
+        "attendedSessions": [attended("scripted:/other"), attended("scripted:/s")],
+        "attendedCount": 2,
         "watchesFolders": cfg!(target_os = "linux"),
     });
     assert_eq!(status, expected);

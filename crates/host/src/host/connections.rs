@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Host;
+use crate::presence::Presence;
 use crate::sequencer::ConnectionId;
 use crate::subscriber::{DisconnectReason, Outgoing, Queue};
 
@@ -25,6 +26,11 @@ impl UnattachedConnections {
 }
 
 impl Host {
+    /// The attached clients of all sessions.
+    pub fn presence(&self) -> &Arc<Presence> {
+        self.0.sequencer.presence()
+    }
+
     /// The id of a new connection.
     pub fn next_connection(&self) -> ConnectionId {
         ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)

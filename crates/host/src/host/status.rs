@@ -33,6 +33,8 @@ pub struct TableSizes {
     pub used_sessions: usize,
     /// Sessions whose temporary files are kept.
     pub kept_temp_files: usize,
+    /// Sessions with attached clients, or with clients that may return.
+    pub attended_sessions: usize,
 }
 
 /// Checks that the host's storage is still there; returns a description of the problem.
@@ -77,7 +79,8 @@ impl Host {
         let kept_temp_files = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).len();
         let sessions = self.sessions();
         let (open_sessions, used_sessions) = (sessions.open.len(), sessions.rest.noted());
-        TableSizes { clients, open_sessions, used_sessions, kept_temp_files }
+        let attended_sessions = self.0.sequencer.presence().sessions_len();
+        TableSizes { clients, open_sessions, used_sessions, kept_temp_files, attended_sessions }
     }
 
     /// The number of times that anything went through the sequencer, where it may wait for the disk.

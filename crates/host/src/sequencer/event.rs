@@ -48,6 +48,16 @@ pub(crate) enum Resource {
     Chat(SessionId, ChatId),
 }
 
+impl Resource {
+    /// The session that it belongs to.
+    pub(super) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Resource::Root => None,
+            Resource::Session(session) | Resource::Chat(session, _) => Some(session),
+        }
+    }
+}
+
 /// A numbered event.
 #[derive(Debug)]
 pub struct SequencedEvent {

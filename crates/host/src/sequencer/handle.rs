@@ -15,6 +15,9 @@ use super::{
     Attach, ClientRecord, ConnectionId, DirectReply, JournalWriteError, Listen, ListenScope, Publication,
     PublishedState, ReplySink, SequencedEvent, Subscribe, SubscriptionTarget, ToSequencer,
 };
+#[cfg(test)]
+use crate::env::Env;
+use crate::presence::Presence;
 use crate::subscriber::Encode;
 use crate::tokens::TokenPublicId;
 
@@ -45,7 +48,10 @@ impl SequencerHandle {
     /// A handle to the receiver of these messages, which a test serves itself.
     #[cfg(test)]
     pub(crate) fn to(messages: mpsc::Sender<ToSequencer>) -> Self {
-        Self::new(messages, Arc::new(SharedState::new(PublishedState::default(), HashMap::new())))
+        Self::new(
+            messages,
+            Arc::new(SharedState::new(PublishedState::default(), HashMap::new(), Presence::new(&Env::in_memory()))),
+        )
     }
 
     pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), HostStopped> {
@@ -88,10 +94,16 @@ impl SequencerHandle {
         let clients = self.shared.clients();
         clients.get(client).map(|client| ClientRecord {
             dialect: client.dialect,
+            name: client.name.clone(),
             token: client.token,
             connected: client.connection.is_some(),
             touched: client.touched,
         })
+    }
+
+    /// The attached clients of all sessions.
+    pub fn presence(&self) -> &Arc<Presence> {
+        self.shared.presence()
     }
 
     /// Claims the id of a client that is about to attach; `None` if it belongs to another token that exists.

@@ -13,6 +13,7 @@ use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
+use crate::presence::ClientParty;
 use crate::subscriber::{Dialect, DisconnectReason, Encode, Queue};
 use crate::tokens::TokenPublicId;
 use crate::usage::LimitReached;
@@ -117,6 +118,8 @@ pub struct Attach {
     pub client: ClientId,
     /// The named token that the client's id belongs to; none for the owner of the host.
     pub token: Option<TokenPublicId>,
+    /// The party behind the client, for other clients to see.
+    pub party: ClientParty,
     pub how: AttachMode,
     pub subscriptions: Vec<SubscriptionTarget>,
     /// The client's spelling of sessions, if it differs from the published one.
@@ -303,9 +306,11 @@ impl Spellings {
 }
 
 /// The sequencer's record of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
     pub dialect: Dialect,
+    /// Its own name, if it sent one to this host.
+    pub name: Option<Arc<str>>,
     /// The named token that its id belongs to; none for the owner of the host.
     pub token: Option<TokenPublicId>,
     pub connected: bool,

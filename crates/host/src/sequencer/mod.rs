@@ -46,6 +46,7 @@ pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
 use crate::env::{Clock, Env};
+use crate::presence::{ClientParty, Presence};
 use crate::subscriber::{Dialect, Outgoing, Queue};
 use crate::tokens::TokenPublicId;
 use crate::usage::UsageSlot;
@@ -72,6 +73,7 @@ pub struct ConnectionId(pub u64);
 struct Connection {
     queue: Arc<Queue>,
     client: ClientId,
+    party: ClientParty,
     dialect: Dialect,
     /// Its subscriptions, with the dialect of each.
     subscriptions: HashMap<Resource, (Dialect, UsageSlot)>,
@@ -143,10 +145,11 @@ impl Sequencer {
         let known = |(id, profile): (ClientId, ClientProfile)| {
             let token = profile.token.as_deref().and_then(TokenPublicId::parse);
             let dialect = Dialect::of(&profile.version)?;
-            Some((id, RememberedClient { dialect, token, connection: None, touched: 0 }))
+            Some((id, RememberedClient { dialect, name: None, token, connection: None, touched: 0 }))
         };
         let clients = clients.into_iter().filter_map(known).collect();
-        let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients));
+        let presence = Presence::new(env);
+        let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients, presence));
         let mut sequencer = Self {
             inbox,
             config,

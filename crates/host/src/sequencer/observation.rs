@@ -201,6 +201,7 @@ mod tests {
             call: "a".into(),
             request: "r".into(),
             verdict: Decision::Approved.into(),
+            answer: None,
         };
         let events = [
             chat(0, started),

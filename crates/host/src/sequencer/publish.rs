@@ -104,6 +104,7 @@ impl Sequencer {
                         && connection.subscriptions.remove(&resource).is_some()
                     {
                         self.metrics.subscriptions.decrement();
+                        self.note_departure(subscriber.connection, &resource);
                     }
                 }
             }

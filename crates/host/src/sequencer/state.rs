@@ -10,6 +10,7 @@ use grove_storage::session_file::EvictedSession;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
+use crate::presence::Presence;
 use crate::subscriber::Dialect;
 use crate::tokens::TokenPublicId;
 
@@ -23,6 +24,7 @@ pub(super) struct SharedState {
     /// The ids of clients that are about to attach, so that two tokens cannot both be the first to use one.
     claims: Mutex<HashMap<ClientId, ClientClaims>>,
     connections: AtomicUsize,
+    presence: Arc<Presence>,
 }
 
 /// The connections that are about to attach with an id.
@@ -62,6 +64,8 @@ impl Drop for ClientClaim {
 #[derive(Debug)]
 pub(super) struct RememberedClient {
     pub(super) dialect: Dialect,
+    /// Its own name, if it sent one to this host.
+    pub(super) name: Option<Arc<str>>,
     /// The named token that its id belongs to; none for the owner of the host.
     pub(super) token: Option<TokenPublicId>,
     pub(super) connection: Option<ConnectionId>,
@@ -72,12 +76,17 @@ pub(super) struct RememberedClient {
 // Applying an event is total, and nothing else that can panic happens under a lock for writing, so a poisoned lock still
 // guards valid data.
 impl SharedState {
-    pub(super) fn new(published: PublishedState, clients: HashMap<ClientId, RememberedClient>) -> Self {
+    pub(super) fn new(
+        published: PublishedState,
+        clients: HashMap<ClientId, RememberedClient>,
+        presence: Arc<Presence>,
+    ) -> Self {
         Self {
             published: RwLock::new(published),
             clients: RwLock::new(clients),
             claims: Mutex::default(),
             connections: AtomicUsize::new(0),
+            presence,
         }
     }
 
@@ -104,6 +113,11 @@ impl SharedState {
 
     fn claims(&self) -> MutexGuard<'_, HashMap<ClientId, ClientClaims>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The attached clients of all sessions.
+    pub(super) fn presence(&self) -> &Arc<Presence> {
+        &self.presence
     }
 
     pub(super) fn published(&self) -> RwLockReadGuard<'_, PublishedState> {

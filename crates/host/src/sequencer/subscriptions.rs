@@ -40,11 +40,13 @@ impl Sequencer {
             }
             self.detach(older);
         }
+        let name = attach.party.name.clone();
         self.connections.insert(
             attach.connection,
             Connection {
                 queue: attach.queue,
                 client: attach.client.clone(),
+                party: attach.party,
                 dialect,
                 subscriptions: HashMap::new(),
                 spellings: attach.spellings,
@@ -55,7 +57,7 @@ impl Sequencer {
         self.metrics.connections_opened.of(dialect.label()).increment();
         self.touches += 1;
         let (connection, touched) = (Some(attach.connection), self.touches);
-        let client = RememberedClient { dialect, token: attach.token, connection, touched };
+        let client = RememberedClient { dialect, name, token: attach.token, connection, touched };
         shared.clients_mut().insert(attach.client, client);
         shared.set_connections(self.connections.len());
         self.forget_clients();
@@ -172,6 +174,7 @@ impl Sequencer {
             ResolvedTarget::SessionWithMainChat(_) => !matches!(resource, Resource::Chat(..)),
             ResolvedTarget::Root | ResolvedTarget::Session(_) | ResolvedTarget::Chat(..) => true,
         };
+        let presence = self.shared.presence();
         let most = connection.queue.usage().limits().subscriptions;
         let full = connection.subscriptions.keys().filter(counts).count() >= most;
         for resource in found.resources() {
@@ -193,6 +196,10 @@ impl Sequencer {
                     };
                     connection.subscriptions.insert(resource.clone(), (dialect, slot));
                     self.metrics.subscriptions.increment();
+                    if let Some(session) = resource.session() {
+                        let Connection { client, party, dialect, .. } = &*connection;
+                        presence.enter(session, client, id, party, dialect.name());
+                    }
                     let queue = connection.queue.clone();
                     let subscriber = Subscriber { connection: id, queue, dialect, patience };
                     self.subscribers.entry(resource).or_default().push(subscriber);
@@ -211,6 +218,15 @@ impl Sequencer {
                 self.metrics.subscriptions.decrement();
             }
             self.drop_subscriber(id, &resource);
+            self.note_departure(id, &resource);
+        }
+    }
+
+    /// Detaches a client from a session of which it has no subscription left.
+    pub(super) fn note_departure(&self, id: ConnectionId, resource: &Resource) {
+        let (Some(connection), Some(session)) = (self.connections.get(&id), resource.session()) else { return };
+        if !connection.subscriptions.keys().any(|other| other.session() == Some(session)) {
+            self.shared.presence().leave(session, &connection.client, id);
         }
     }
 
@@ -229,6 +245,9 @@ impl Sequencer {
         self.metrics.subscriptions.add(-(connection.subscriptions.len() as i64));
         for resource in connection.subscriptions.keys() {
             self.drop_subscriber(id, resource);
+            if let Some(session) = resource.session() {
+                self.shared.presence().disconnect(session, &connection.client, id);
+            }
         }
         self.shared.set_connections(self.connections.len());
         self.touches += 1;

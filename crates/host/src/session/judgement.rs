@@ -71,10 +71,11 @@ impl SessionTask {
             turn: turn.clone(),
             question: PermissionTarget::Request(request.id.clone()),
             verdict,
+            answered_by: Some(Box::new(Answerer::rule(&decision.rule))),
         };
         let is_answered = self.accept(resolve, out).is_ok();
         if is_answered && decision.decision == Decision::Approved && decision.is_from_file {
-            self.name_rule(chat, turn, &asking, &decision.rule, out);
+            self.name_rule(chat, turn, call, &decision.rule, out);
         }
     }
 
@@ -102,7 +103,9 @@ impl SessionTask {
     }
 
     /// Says in the call which rule allowed it.
-    fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCall, rule: &str, out: &mut Outbox) {
+    fn name_rule(&mut self, chat: &ChatId, turn: &TurnId, call: &ToolCallId, rule: &str, out: &mut Outbox) {
+        let active = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn));
+        let Some(call) = active.and_then(|active| active.tool_call(call)) else { return };
         let mut extra = call.extra.clone().unwrap_or_default();
         extra.insert(POLICY_RULE.to_owned(), rule.into());
         let restated = InvocationUpdate {

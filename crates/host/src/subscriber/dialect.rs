@@ -42,6 +42,14 @@ impl Dialect {
         }
     }
 
+    /// The dialect's name in lists of clients.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::V1 { .. } => "v1",
+            Dialect::Ahp { .. } => "ahp",
+        }
+    }
+
     /// The dialect's label in metrics.
     pub(crate) fn label(self) -> ProtocolLabel {
         match self {

@@ -1,7 +1,9 @@
 //! Limits of connections and tokens: how many there are, and what each may do.
 
+use grove_host::presence::{NOTICE_DELAY, RETURN_GRACE};
 use grove_host::{Limits, limits as host};
 use grove_server::limits as server;
+use grove_wire::x_grove::presence;
 
 use crate::{Limit, LimitGroup, LimitValue, bytes, count, time};
 
@@ -142,6 +144,32 @@ fn connections(limits: &Limits) -> LimitGroup {
             "the socket is closed without its last words",
         ),
         Limit::new("client-grace", time(limits.client_grace), "session", "an absent client's tools and requests end"),
+        Limit::new(
+            "attached-clients",
+            count(presence::MAX_ATTACHED_CLIENTS),
+            "list of a session's clients",
+            "`more` counts the others",
+        ),
+        Limit::new(
+            "attended-told",
+            count(server::ATTENDED_TOLD),
+            "report of the host (`/healthz`)",
+            "further sessions with clients are counted",
+        ),
+        Limit::new(
+            "attached-told",
+            count(server::ATTACHED_TOLD),
+            "session in that report",
+            "further clients are counted; names have at most 40 characters",
+        ),
+        Limit::new(
+            "party-name",
+            count(grove_core::MAX_PARTY_NAME_CHARS),
+            "name of a token or client",
+            "the rest of the name is cut",
+        ),
+        Limit::new("return-grace", time(RETURN_GRACE), "session", "an absent client leaves the list of its clients"),
+        Limit::new("presence-notice", time(NOTICE_DELAY), "session", "further changes are told together"),
     ];
     LimitGroup { subject: "Connections", about: "", limits: rows }
 }

@@ -36,7 +36,7 @@ pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
 
 use crate::dialect::{ConnectionPeer, count_refusal};
-use crate::listener::Stream;
+use crate::listener::{PeerAddress, Stream};
 use crate::principal::Principal;
 use frame_log::{FrameDirection, FrameTap};
 use write_buffer::WriteBuffer;
@@ -94,6 +94,10 @@ pub(crate) async fn serve(
             } => match never {},
         };
         queue.close(reason);
+        // A connection over the host's own socket breaks with its program alone, so that client does not return.
+        if reason == DisconnectReason::TokenEnded || matches!(principal.address(), PeerAddress::Unix { .. }) {
+            host.presence().expel(id);
+        }
         host.env().metrics.connections_closed.of(reason.label()).increment();
         // The rest is handled as far as it does not wait.
         poll_fn(|context| {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use grove_core::{ClientId, Scope, ScopeSet, SessionId, SessionUri};
+use grove_host::presence::ClientParty;
 use grove_host::sequencer::{ConnectionId, PublishedState};
 use grove_host::session::{CommandError, SessionHandle};
 use grove_host::subscriber::{Encode, Outgoing, Queue, QueuedAnswer};
@@ -20,6 +21,11 @@ use super::endpoint::CopilotEndpoint;
 use super::log_in::UnauthenticatedClient;
 use crate::dialect::limit_reached;
 use crate::principal::Principal;
+
+/// The name of every client of this protocol in lists of clients.
+const CLIENT_NAME: &str = "Copilot SDK";
+/// The name of this protocol in lists of clients.
+const DIALECT: &str = "copilot";
 
 /// The host's end of a connection. Clones are the same one.
 #[derive(Clone)]
@@ -168,6 +174,11 @@ impl CopilotPeer {
         }
     }
 
+    /// The party behind the client, for other clients to see.
+    fn party(&self) -> ClientParty {
+        self.principal().party(Some(CLIENT_NAME))
+    }
+
     /// Checks that the client may open another session, or has this one open.
     pub(super) fn check_room(&self, session: &SessionId) -> Result<(), CopilotError> {
         let (state, most) = (self.state(), self.queue().usage().limits().subscriptions);
@@ -184,6 +195,7 @@ impl CopilotPeer {
         let slot = slot.map_err(|reached| CopilotError::Error(limit_reached(&reached)))?;
         let open = OpenSession { uri: session.uri.clone(), _slot: slot };
         self.state().open.insert(session.id.clone(), open);
+        self.host().presence().enter(&session.id, self.client(), self.id(), &self.party(), DIALECT);
         self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
         Ok(())
     }
@@ -199,6 +211,7 @@ impl CopilotPeer {
         }
         drop(state);
         self.endpoint().feeds().detach(session, self.0.id);
+        self.host().presence().leave(session, self.client(), self.id());
         self.state().open.remove(session).is_some()
     }
 
@@ -305,6 +318,7 @@ impl CopilotPeer {
         command: grove_core::ClientCommand,
     ) -> Result<(), CopilotError> {
         let task = self.task(session).await?;
+        let command = command.answered_by(&self.party().answerer());
         self.host().carry_out(&task, command).await?.map_err(CopilotError::Refused)
     }
 

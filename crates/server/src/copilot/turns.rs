@@ -68,7 +68,11 @@ impl CopilotPeer {
         let verdict = decode::verdict(params.result, &request).map_err(CopilotError::Failed)?;
         record.describe_decision(verdict.decision, &request);
         let (chat, question) = (Session::MAIN_CHAT.into(), PermissionTarget::Request(wanted));
-        self.answer_if_pending(&session, ClientCommand::ResolvePermission { chat, turn, question, verdict }).await
+        self.answer_if_pending(
+            &session,
+            ClientCommand::ResolvePermission { chat, turn, question, verdict, answered_by: None },
+        )
+        .await
     }
 
     pub(super) async fn pending_permissions(
@@ -176,6 +180,7 @@ impl CopilotPeer {
             request: request.id.clone(),
             outcome: InputOutcome::Accepted,
             answers,
+            answered_by: None,
         };
         self.answer_if_pending(session, command).await
     }

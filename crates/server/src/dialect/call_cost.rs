@@ -99,6 +99,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Import(ImportMethod::Put | ImportMethod::Abort)
         | Method::Removal(RemovalMethod::Disposed)
         | Method::Sessions(_)
+        | Method::Presence
         | Method::Tokens(_) => CallCost::Small,
     }
 }

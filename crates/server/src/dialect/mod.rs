@@ -7,6 +7,7 @@ mod handover;
 pub(crate) mod history;
 mod import;
 mod peer;
+mod presence;
 mod removal;
 pub(crate) mod sessions;
 pub(crate) mod tokens;

@@ -10,13 +10,15 @@ use grove_wire::ahp::{self as ahp_wire, ROOT};
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
 use grove_wire::scopes::{self, further};
+use grove_wire::x_grove::presence::PresenceParams;
 use grove_wire::{v1 as v1_wire, x_grove};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{count_refusal, limit_reached, not_permitted};
+use super::answer::{count_refusal, encode, limit_reached, not_initialized, not_permitted, read_params};
 use super::call_cost::call_cost;
 use super::import::ImportJobs;
+use super::presence::PresenceAsker;
 use super::sessions::SessionHubClient;
 use super::x_grove::MessageShape;
 use super::{ahp, v1};
@@ -116,6 +118,16 @@ impl ConnectionPeer {
                     }
                     Some(x_grove::Method::History(method)) if self.has_begun() => {
                         return super::history::handle(&self.host, id, method, request.params, reply);
+                    }
+                    Some(x_grove::Method::Presence) if self.has_begun() => {
+                        let answer = match self.presence(&id, request.params).await {
+                            Ok(answer) => answer,
+                            Err(error) => {
+                                count_refusal(&self.host, &error);
+                                jsonrpc::error(Some(&id), &error)
+                            }
+                        };
+                        return reply(Encode::Text(answer));
                     }
                     Some(method) if self.has_begun() => {
                         return match self.begin_own(id.clone(), method, request.params).await {
@@ -237,6 +249,18 @@ impl ConnectionPeer {
             PeerDialect::V1(peer) => peer.client().cloned(),
             PeerDialect::Ahp(peer) => peer.client().cloned(),
         }
+    }
+
+    /// Answers who is attached to a session.
+    async fn presence(&self, id: &Id, params: Option<&RawValue>) -> Result<String, ErrorObject> {
+        let client = self.client().ok_or_else(not_initialized)?;
+        let params: PresenceParams = read_params(params)?;
+        let (session, _) = match &self.dialect_peer {
+            PeerDialect::V1(peer) => peer.place(&params.channel).await?,
+            PeerDialect::Ahp(peer) => peer.place(&params.channel).await?,
+        };
+        let asker = PresenceAsker { host: &self.host, client: &client, connection: self.id, queue: &self.queue };
+        Ok(encode(id, &asker.list(&session, params)?))
     }
 
     /// Starts a call of Grove's extensions, which every dialect has.

@@ -45,6 +45,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Workspace(_)
         | Method::Handover(_)
         | Method::Import(_)
+        | Method::Presence
         | Method::Removal(_) => true,
         Method::History(_) => host.history().is_some(),
         Method::Sessions(_) => host.session_hub().is_some(),
@@ -256,6 +257,8 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::Migrate => return Ok(ExtensionRequest::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(ExtensionRequest::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(ExtensionRequest::Handover),
+        // The connection handles this itself: it is about the client.
+        Method::Presence => return Err(ErrorObject::unknown_method(method.as_str())),
         // The connection handles these itself: they concern no existing session.
         Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),

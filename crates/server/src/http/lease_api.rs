@@ -103,7 +103,8 @@ fn is_open(method: Method) -> bool {
         | Method::Removal(_)
         | Method::History(_)
         | Method::Sessions(_)
-        | Method::Tokens(_) => false,
+        | Method::Tokens(_)
+        | Method::Presence => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod admission;
+pub(crate) mod attended;
 mod client_activity;
 mod host_names;
 pub(crate) mod lease_api;
@@ -46,6 +47,7 @@ pub use unix::UnixSocket;
 use access::{AccessError, TokenHolder, check_content_type, check_length, check_site, in_query};
 pub(crate) use admission::{Admission, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
+use attended::AttendedSessions;
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
 use ticket::Tickets;
@@ -433,6 +435,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
+    let attended = AttendedSessions::of(&server.host);
     match server.host.status().await {
         Ok(status) => Json(serde_json::json!({
             "status": "ok",
@@ -448,6 +451,8 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
             "damageCount": server.host.damage().len(),
             "allowAllSessions": status.allow_all.iter().take(ALLOW_ALL_TOLD).collect::<Vec<_>>(),
             "allowAllCount": status.allow_all.len(),
+            "attendedSessions": attended.sessions,
+            "attendedCount": attended.count,
         }))
         .into_response(),
         Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()).into_response(),

@@ -83,6 +83,11 @@ impl PeerProcess {
         }
     }
 
+    /// Says whether it is known by now that the connection belongs to an agent.
+    pub(crate) fn is_known_agent(&self) -> bool {
+        matches!(self.origin.get(), Some(Origin::Agent(_)))
+    }
+
     /// The origin, looked up when it is first needed.
     pub(crate) async fn origin(&self, host: &Host) -> Origin {
         if let Some(origin) = self.origin.get() {

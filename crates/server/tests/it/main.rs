@@ -27,6 +27,7 @@ mod metrics;
 mod page_access;
 mod passes;
 mod policy;
+mod presence;
 mod refusals;
 mod scopes;
 mod server;

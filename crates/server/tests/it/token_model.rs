@@ -219,17 +219,20 @@ impl Model {
     fn revoke(&mut self, name: &str) {
         let place = self.place(name);
         match (self.registry.revoke(name), place) {
-            (Ok(()), Some(place)) => drop(self.end(place)),
+            (Ok(ended), Some(place)) => {
+                drop(ended);
+                self.end(place);
+            }
             (Err(TokenError::NotStored(_)), _) => assert!(self.is_full()),
             // An expired token may not be forgotten yet.
-            (Ok(()) | Err(TokenError::Unknown(_)), None) => {}
+            (Ok(_) | Err(TokenError::Unknown(_)), None) => {}
             (outcome, _) => panic!("{name}: {outcome:?}"),
         }
     }
 
     fn rotate(&mut self, name: &str) {
         let place = self.place(name);
-        match (self.registry.rotate(name, ScopeSet::ALL), place) {
+        match (self.registry.rotate(name, ScopeSet::ALL).map(|rotated| rotated.secret), place) {
             (Ok(secret), Some(place)) => {
                 let ModelToken { name, scopes, expires_at, .. } = self.end(place);
                 self.begin(name, secret, scopes, expires_at);

@@ -98,10 +98,15 @@ impl TokenHost {
     }
 
     pub(crate) async fn client(&self, token: &str, id: &str) -> ahp::Client {
-        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
-        let mut client = ahp::Client::over(Box::new(self.dial()), &url, id).await;
+        let mut client = self.connect(token, id).await;
         client.initialize(&[]).await;
         client
+    }
+
+    /// A client that has not initialized.
+    pub(crate) async fn connect(&self, token: &str, id: &str) -> ahp::Client {
+        let url = format!("ws://{ADDRESS}/ws?tkn={token}");
+        ahp::Client::over(Box::new(self.dial()), &url, id).await
     }
 
     /// Sends a request, and returns the status and the body of its answer.

@@ -1,6 +1,6 @@
 //! The normal form in words for people.
 
-use grove_core::{MessageOrigin, Timestamp};
+use grove_core::{Answerer, MessageOrigin, Timestamp};
 
 use crate::normal::{
     Approval, CallState, EditKind, TodoItem, TodoStatus, TranscriptAttachment, TranscriptAttachmentKind,
@@ -63,18 +63,20 @@ pub(super) fn kind(kind: TranscriptToolKind) -> Option<&'static str> {
     }
 }
 
-pub(super) fn approval(approval: &Approval) -> Option<String> {
+/// The approval of a call in words, with the party that gave or denied it if it is known.
+pub(super) fn approval(approval: &Approval, party: Option<&Answerer>) -> Option<String> {
     let with = |what: &str, more: &Option<String>| match more.as_deref().filter(|more| !more.is_empty()) {
         Some(more) => format!("{what} ({more})"),
         None => what.to_owned(),
     };
+    let by = |what: &str, unknown: &str| party.map_or_else(|| unknown.to_owned(), |party| format!("{what} by {party}"));
     match approval {
         Approval::Unknown => None,
         Approval::NotNeeded { reason } => Some(with("no approval needed", reason)),
-        Approval::Setting { id } => Some(with("approved by a setting", id)),
+        Approval::Setting { id } => Some(with(&by("approved", "approved by a setting"), id)),
         Approval::Remembered { scope } => Some(with("approved by an earlier answer", scope)),
-        Approval::Person { button } => Some(with("approved by a person", button)),
-        Approval::Denied => Some("denied".to_owned()),
+        Approval::Person { button } => Some(with(&by("approved", "approved by a person"), button)),
+        Approval::Denied => Some(by("denied", "denied")),
         Approval::Skipped => Some("skipped".to_owned()),
         Approval::Waiting => Some("waits for approval".to_owned()),
     }

@@ -2,6 +2,8 @@
 //!
 //! Texts come from the session and may contain anything; each display escapes them.
 
+use grove_core::Answerer;
+
 use super::{Heading, labels};
 use crate::normal::{Replacement, ToolInput, TranscriptEdit, TranscriptPart, TranscriptToolCall, TranscriptTurn};
 
@@ -181,7 +183,9 @@ fn piece(part: &TranscriptPart) -> Option<OutlineItem> {
             let head = if question.title.is_empty() { "Question" } else { &question.title };
             let answer = question.answer.as_deref().unwrap_or_default();
             let bodies = OutlineBody::list([("", question.message.as_str()), ("answer", answer)]);
-            OutlineItem { bodies, ..plain(OutlineKind::Question, head, "") }
+            let party = Answerer::in_extra(&question.raw);
+            let facts = party.map(|party| labels::one_line(&format!("answered by {party}"))).into_iter().collect();
+            OutlineItem { bodies, facts, ..plain(OutlineKind::Question, head, "") }
         }
         // They control a view, and have no text for people.
         TranscriptPart::Notice(notice) if notice.text.is_empty() => return None,
@@ -200,7 +204,7 @@ fn call(call: &TranscriptToolCall) -> OutlineItem {
     let facts = [
         labels::kind(call.kind).map(str::to_owned),
         call.provider.clone(),
-        labels::approval(&call.approval),
+        labels::approval(&call.approval, Answerer::in_extra(&call.raw).as_ref()),
         labels::call_state(call.state).map(str::to_owned),
         call.exit_code.map(|code| format!("exit code {code}")),
         call.ran_for_ms().filter(|ran| *ran > 0).map(labels::duration),

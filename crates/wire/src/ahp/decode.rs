@@ -71,7 +71,13 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<ClientCommand, String>
         ChatAction::ToolCallConfirmed(confirmed) => {
             let verdict = verdict(&confirmed)?;
             let question = core::PermissionTarget::OfToolCall(confirmed.tool_call_id.into());
-            ClientCommand::ResolvePermission { chat, turn: confirmed.turn_id.into(), question, verdict }
+            ClientCommand::ResolvePermission {
+                chat,
+                turn: confirmed.turn_id.into(),
+                question,
+                verdict,
+                answered_by: None,
+            }
         }
         ChatAction::ToolCallComplete(complete) => ClientCommand::CompleteClientCall {
             chat,
@@ -85,6 +91,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<ClientCommand, String>
             turn: confirmed.turn_id.into(),
             call: confirmed.tool_call_id.into(),
             decision: if confirmed.approved { core::Decision::Approved } else { core::Decision::Denied },
+            answered_by: None,
         },
         ChatAction::ToolCallContentChanged(changed) => ClientCommand::ReportClientOutput {
             chat,
@@ -130,6 +137,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<ClientCommand, String>
                     ChatInputResponseKind::Cancel => core::InputOutcome::Cancelled,
                 },
                 answers: answers.map(|(id, given)| Ok((id.into(), answer(given)?))).collect::<Result<_, String>>()?,
+                answered_by: None,
             }
         }
         ChatAction::IsReadChanged(ChatIsReadChanged { is_read }) => ClientCommand::SetChatRead { chat, read: is_read },

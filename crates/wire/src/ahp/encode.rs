@@ -336,14 +336,14 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
             options: project::options(&gated.request),
             ..ready(turn, &gated.call, gated.invocation_message.as_ref(), gated.input.as_ref())
         })),
-        core::ChatEvent::ToolCallConfirmed { turn, call, verdict, .. } => {
+        core::ChatEvent::ToolCallConfirmed { turn, call, verdict, answer, .. } => {
             let approved = verdict.decision == core::Decision::Approved;
             let reason = if verdict.skipped { core::CancelReason::Skipped } else { core::CancelReason::Denied };
             let denial_detail = |name: &str| verdict.extra.as_ref().filter(|_| !approved)?.get(name).cloned();
             ChatAction::ToolCallConfirmed(Box::new(ChatToolCallConfirmed {
                 turn_id: turn.to_string(),
                 tool_call_id: call.to_string(),
-                meta: None,
+                meta: answer.as_deref().and_then(answer_meta),
                 approved,
                 confirmed: approved.then(|| project::confirmed_by(verdict.by)),
                 reason: (!approved).then(|| project::cancel_reason(reason)),
@@ -374,11 +374,11 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                 ..complete(session, turn, call, result)
             })
         }
-        core::ChatEvent::ToolCallResultConfirmed { turn, call, decision, .. } => {
+        core::ChatEvent::ToolCallResultConfirmed { turn, call, decision, answer, .. } => {
             ChatAction::ToolCallResultConfirmed(ChatToolCallResultConfirmed {
                 turn_id: turn.to_string(),
                 tool_call_id: call.to_string(),
-                meta: None,
+                meta: answer.as_deref().and_then(answer_meta),
                 approved: *decision == core::Decision::Approved,
             })
         }
@@ -497,6 +497,10 @@ fn complete(
 /// The `_meta` of a call that has run. It replaces the earlier one, and so repeats it.
 fn run_meta(run: &core::CallRun) -> Option<Object> {
     project::call_meta(run.kind, run.language.as_ref(), run.extra.as_ref(), Some(run.ran_ms))
+}
+
+fn answer_meta(answer: &core::CallAnswer) -> Option<Object> {
+    project::call_meta(answer.kind, answer.language.as_ref(), Some(&answer.extra()), answer.ran_ms)
 }
 
 /// The news of an event for those who hear of the root, where there are any.

@@ -24,6 +24,7 @@ pub fn command(action: Action) -> Result<ClientCommand, NotDispatchable> {
                 turn: turn_id.into(),
                 question: PermissionTarget::Request(request_id.into()),
                 verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
+                answered_by: None,
             })
         }
         SessionChange::ModelChanged { model } => Ok(ClientCommand::ChangeModel(model.into())),

@@ -279,7 +279,12 @@ fn says_what_is_wanted(
     let command = decode::command(action.clone(), chat);
     prop_assert!(command.is_ok(), "{:?} is refused: {:?}", action, command);
     let mut again = before.clone();
-    let command = Command::Client(client.clone(), command.unwrap());
+    // The host adds the party behind an answer, whatever the action says.
+    let command = match party(event) {
+        Some(party) => command.unwrap().answered_by(party),
+        None => command.unwrap(),
+    };
+    let command = Command::Client(client.clone(), command);
     let repeated = advance(&mut again, Some(&random::agent()), command, now);
     prop_assert!(repeated.is_ok(), "{:?} is refused: {:?}", action, repeated);
     let repeated = repeated.unwrap();
@@ -293,6 +298,18 @@ fn says_what_is_wanted(
         prop_assert_eq!(told(&repeated), told(batch));
     }
     Ok(())
+}
+
+/// The party behind an answer.
+fn party(event: &Event) -> Option<&Answerer> {
+    let Change::Chat(_, _, event) = &event.change else { return None };
+    match event {
+        ChatEvent::ToolCallConfirmed { answer, .. } | ChatEvent::ToolCallResultConfirmed { answer, .. } => {
+            answer.as_deref().map(|answer| &answer.by)
+        }
+        ChatEvent::InputAnswered { answered_by, .. } => answered_by.as_deref(),
+        _ => None,
+    }
 }
 
 /// Checks that the frame of an event is its action in an envelope, however it was made.

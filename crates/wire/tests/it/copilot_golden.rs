@@ -120,6 +120,7 @@ impl Scene {
             turn: "t1".into(),
             question: PermissionTarget::Request("r1".into()),
             verdict: decision.into(),
+            answered_by: None,
         });
     }
 

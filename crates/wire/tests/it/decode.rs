@@ -118,6 +118,7 @@ fn the_other_three_carry_their_ids_over() {
             turn: "t1".into(),
             question: core::PermissionTarget::Request("r1".into()),
             verdict: decision.into(),
+            answered_by: None,
         };
         assert_eq!(resolved, Ok(expected));
     }

@@ -73,6 +73,7 @@ fn every_command_is_echoed_first() {
                 call: "c1".into(),
                 request: "r1".into(),
                 verdict: Decision::Denied.into(),
+                answer: None,
             },
         ),
         (
@@ -91,6 +92,7 @@ fn every_command_is_echoed_first() {
                 request: "q1".into(),
                 outcome: InputOutcome::Accepted,
                 answers: answers(Answer::text("this")),
+                answered_by: None,
             },
         ),
         (

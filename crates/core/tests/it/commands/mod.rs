@@ -154,6 +154,7 @@ fn whoever_confirms_a_result_confirms_the_one_that_waits() {
         call: "c1".into(),
         result: result.clone(),
         decision: Decision::Approved,
+        answer: None,
     };
     let gated = ChatEvent::ToolCallResultGated { turn: turn(), call: "c1".into(), result: waiting.clone(), run: None };
     let mut scene = Scene::reported(running("c1")).after_report(gated);

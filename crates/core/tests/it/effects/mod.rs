@@ -132,7 +132,13 @@ fn usage_that_is_brought_up_to_date_keeps_what_was_not_said_again() {
 
 #[test]
 fn a_question_is_a_part_that_keeps_its_first_answer() {
-    let answered = |outcome, answers| ChatEvent::InputAnswered { turn: turn(), request: "q1".into(), outcome, answers };
+    let answered = |outcome, answers| ChatEvent::InputAnswered {
+        turn: turn(),
+        request: "q1".into(),
+        outcome,
+        answers,
+        answered_by: None,
+    };
     let declined = || answered(InputOutcome::Declined, Answers::new());
     let scene = Scene::reported([asked("q1")]);
     ignored(&scene, asked("q1"));
@@ -163,6 +169,7 @@ fn answers_are_drafted_taken_back_and_kept_where_the_end_does_not_replace_them()
         request: "q1".into(),
         outcome: InputOutcome::Cancelled,
         answers,
+        answered_by: None,
     };
     assert_eq!(applied(&scene, end(Answers::new())).input("q1").answers, answers(draft("th")));
     let replaced = applied(&scene, end(answers(Answer::text("this"))));

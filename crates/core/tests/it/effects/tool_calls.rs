@@ -43,6 +43,7 @@ fn a_gate_holds_a_ready_or_running_call_until_its_own_request_is_answered() {
         call: call.into(),
         request: request.into(),
         verdict: Verdict::from(decision),
+        answer: None,
     };
     let scene = Scene::reported(asking("c1", "r1"));
     assert_eq!(*scene.status_of("c1"), ToolCallStatus::PendingConfirmation(permission("r1")));
@@ -220,6 +221,7 @@ fn a_running_call_completes_or_has_its_result_held_back() {
         call: "c1".into(),
         result: shortened.clone(),
         decision: Decision::Approved,
+        answer: None,
     };
     assert_eq!(*applied(&held, given).status_of("c1"), ToolCallStatus::Completed(shortened));
     let withheld = applied(&held, result_confirmed("c1", Decision::Denied));

@@ -156,12 +156,18 @@ pub(super) fn request(
                     (PermissionTarget::Request(request.id), verdict)
                 }
             };
-            ClientCommand::ResolvePermission { chat: id, turn, question, verdict }
+            ClientCommand::ResolvePermission { chat: id, turn, question, verdict, answered_by: answerer(dice) }
         }
         4 => {
             let request = request_id(chat, active, dice);
             let outcome = dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined, InputOutcome::Cancelled]);
-            ClientCommand::AnswerInput { chat: id, request, outcome, answers: answers(dice) }
+            ClientCommand::AnswerInput {
+                chat: id,
+                request,
+                outcome,
+                answers: answers(dice),
+                answered_by: answerer(dice),
+            }
         }
         14 | 15 => {
             let request = request_id(chat, active, dice);
@@ -171,7 +177,7 @@ pub(super) fn request(
         16 => {
             let call = some_call(active, dice, |status| matches!(status, ToolCallStatus::PendingResultConfirmation(_)));
             let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
-            ClientCommand::ConfirmResult { chat: id, turn, call, decision }
+            ClientCommand::ConfirmResult { chat: id, turn, call, decision, answered_by: answerer(dice) }
         }
         17 => {
             let call = some_call(active, dice, |status| *status == ToolCallStatus::Running);
@@ -247,6 +253,17 @@ pub(super) fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
     }
 }
 
+/// The party behind an answer, mostly known.
+fn answerer(dice: &mut Dice) -> Option<Box<Answerer>> {
+    let party = match dice.below(4) {
+        0 => return None,
+        1 => Answerer::rule(&dice.text()),
+        2 => Answerer::client(&dice.id("token-"), None),
+        _ => Answerer::client(&dice.id("token-"), Some(&dice.text())),
+    };
+    Some(Box::new(party))
+}
+
 /// An agent's report on a running turn: mostly one that fits.
 pub(super) fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> EventReport {
     let turn = if dice.chance(98) { active.id.clone() } else { TurnId::from(dice.id("turn-")) };
@@ -309,6 +326,7 @@ pub(super) fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Even
                 call: call_id(active, dice, fits),
                 result: result(dice),
                 decision: dice.pick(&[Decision::Approved, Decision::Denied]),
+                answer: None,
             }
         }
         36 | 37 => ChatEvent::UsageReported { turn, usage: usage(dice) },

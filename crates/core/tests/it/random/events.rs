@@ -95,19 +95,19 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
         11 => ChatEvent::ToolCallGated { turn, gated: gated(call, request, dice) },
         12 | 13 => {
             let verdict = verdict(&permission(request.clone(), dice), dice);
-            ChatEvent::ToolCallConfirmed { turn, call, request, verdict }
+            ChatEvent::ToolCallConfirmed { turn, call, request, verdict, answer: None }
         }
         14 => ChatEvent::ToolCallCompleted { turn, call, result: result(dice), run: None },
         15 => ChatEvent::ToolCallResultGated { turn, call, result: result(dice), run: None },
         16 => {
             let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
-            ChatEvent::ToolCallResultConfirmed { turn, call, result: result(dice), decision }
+            ChatEvent::ToolCallResultConfirmed { turn, call, result: result(dice), decision, answer: None }
         }
         17 => ChatEvent::UsageReported { turn, usage: usage(dice) },
         18 => ChatEvent::InputRequested { turn, request: Box::new(input_request(request, dice)) },
         19 => {
             let outcome = dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined, InputOutcome::Cancelled]);
-            ChatEvent::InputAnswered { turn, request, outcome, answers: answers(dice) }
+            ChatEvent::InputAnswered { turn, request, outcome, answers: answers(dice), answered_by: None }
         }
         20 => {
             let duration = dice.maybe(|dice| dice.below(1_000) as u64);

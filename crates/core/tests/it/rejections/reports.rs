@@ -14,12 +14,14 @@ fn what_persons_do_and_what_follows_from_chats_is_not_reported() {
         call: "c1".into(),
         request: "r1".into(),
         verdict: Decision::Approved.into(),
+        answer: None,
     };
     let answered = ChatEvent::InputAnswered {
         turn: turn(),
         request: "q1".into(),
         outcome: InputOutcome::Declined,
         answers: Answers::new(),
+        answered_by: None,
     };
     let drafted = ChatEvent::InputAnswerChanged {
         turn: turn(),

@@ -351,7 +351,7 @@ async fn entries_saved(parts: &mut SavedParts<'_>, saved: &[(ChatId, usize)]) {
 /// The decisions among events, as the log has them.
 fn permissions(session: &Session, events: &[Event]) -> Vec<(ChatId, LoggedVerdict)> {
     let verdicts = events.iter().filter_map(|event| match &event.change {
-        Change::Chat(_, chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict }) => {
+        Change::Chat(_, chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict, .. }) => {
             let tool = tool_name(session, chat, turn, call).unwrap_or_default();
             let (turn, call, request) = (turn.clone(), call.clone(), request.clone());
             let permission = LoggedVerdict { turn, call, request, tool, decision: verdict.decision, at: event.at };

@@ -14,6 +14,8 @@ use super::ReportTranslator;
 
 /// The member that holds the title of a call that has not started to run.
 const TITLE: &str = "title";
+/// The answer of the host to a request whose agent goes on without one.
+const NOT_AWAITED: &str = "the agent did not wait for an answer";
 /// The depth to which objects are merged member by member; below, the newer value replaces the older.
 const MERGED_DEPTH: usize = 8;
 /// The time for comparing the lines of an edit; past it, the count is rough.
@@ -22,6 +24,10 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(100);
 pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut ReportTranslator<'_>) {
     let turn = &active.id;
     let known = active.tool_call(&update.call);
+    if let Some(extra) = &mut update.extra {
+        // An agent could claim that a person approved its call.
+        HOST_METADATA.iter().for_each(|name| drop(extra.remove(*name)));
+    }
     let waiting_title = known.and_then(|call| call.extra.as_ref()?.get(TITLE)?.as_str().map(ToOwned::to_owned));
     let title = update.title.take().filter(|title| !title.is_empty());
     let call = match known {
@@ -98,6 +104,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 turn: turn.clone(),
                 question: PermissionTarget::Request(pending.id.clone()),
                 verdict,
+                answered_by: Some(Box::new(Answerer::rule(NOT_AWAITED))),
             };
             out.command(Command::Host(resolve.into()));
             if over {

@@ -57,6 +57,8 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         self.asked = self.host.editors().begun(self.id, client.client(), &self.queue, params.meta.as_ref());
+        let info = params.client_info.as_ref();
+        self.party = self.principal.party(info.map(|info| info.title.as_deref().unwrap_or(&info.name)));
         let limits = self.host.config().limits;
         let folder = self.host.config().folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
@@ -107,7 +109,10 @@ impl Peer {
         };
         // An unknown client has nothing to resume: it must initialize.
         let dialect = match self.host.sequencer().find_client(client.client()) {
-            Some(known) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
+            Some(known) if matches!(known.dialect, Dialect::Ahp { .. }) => {
+                self.party = self.principal.party(known.name.as_deref());
+                known.dialect
+            }
             Some(_) | None => {
                 let error = ErrorObject::new(error_code::NOT_FOUND, "this client is unknown: send `initialize`");
                 return Err((reply, error));
@@ -209,6 +214,7 @@ impl Peer {
             queue: self.queue.clone(),
             client,
             token: self.principal.token_id(),
+            party: self.party.clone(),
             how,
             subscriptions,
             spellings: self.spellings.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use grove_core::{ChatId, ClientId, Extra, ScopeSet, SessionUri, TurnId};
 use grove_host::audit::PendingRecord;
 use grove_host::history::CONTINUE_FIRST;
+use grove_host::presence::ClientParty;
 use grove_host::sequencer::{DirectReply, ahp_echo};
 use grove_host::session::{ActionRefusal, ClientAction, ClientRequest, DispatchOutcome};
 use grove_storage::ActionOrigin;
@@ -51,7 +52,9 @@ impl Peer {
                 record = recording::begin(&self.host, &self.principal, client, needed, kind, name.as_deref());
                 let about = session.and_then(SessionUri::id);
                 let allowed = self.principal.authorize(&self.host, needed, kind, client, about.as_ref()).await;
-                allowed.map_err(|forbidden| forbidden.to_string()).and_then(|()| client_request(action, chat))
+                allowed
+                    .map_err(|forbidden| forbidden.to_string())
+                    .and_then(|()| client_request(action, chat, &self.party))
             }
             Err(error) => Err(error.to_string()),
         };
@@ -110,12 +113,15 @@ impl Peer {
 }
 
 /// The request that an action makes.
-fn client_request(action: Action, chat: Option<&ChatId>) -> Result<ClientRequest, String> {
+fn client_request(action: Action, chat: Option<&ChatId>, party: &ClientParty) -> Result<ClientRequest, String> {
     match (action, chat) {
         (Action::Chat(ahp::ChatAction::Truncated(truncated)), Some(chat)) => {
             Ok(ClientRequest::Truncate { chat: chat.clone(), turn: truncated.turn_id.map(TurnId::from) })
         }
-        (action, chat) => ahp::decode::command(action, chat).map(|command| ClientRequest::Command(Box::new(command))),
+        (action, chat) => {
+            let command = ahp::decode::command(action, chat)?.answered_by(&party.answerer());
+            Ok(ClientRequest::Command(Box::new(command)))
+        }
     }
 }
 

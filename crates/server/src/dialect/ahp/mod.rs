@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use grove_core::ClientId;
 use grove_host::Host;
+use grove_host::presence::ClientParty;
 use grove_host::sequencer::{ConnectionId, ReplySink, Spellings, SubscriptionTarget};
 use grove_host::subscriber::{Encode, Queue};
 use grove_wire::ahp::uri::ChannelName;
@@ -41,6 +42,8 @@ pub(crate) struct Peer {
     principal: Arc<Principal>,
     /// The client's id, once it has sent it.
     client: Option<ClientId>,
+    /// The party behind the client, for other clients to see.
+    party: ClientParty,
     spellings: Arc<Spellings>,
     watches: Watches,
     /// The calls to the client, if it answers any.
@@ -50,7 +53,8 @@ pub(crate) struct Peer {
 impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let watches = Watches::new(host.clone(), id, principal.folder_reach());
-        Self { host, id, queue, principal, client: None, spellings: Arc::default(), watches, asked: None }
+        let (party, spellings) = (principal.party(None), Arc::default());
+        Self { host, id, queue, principal, client: None, party, spellings, watches, asked: None }
     }
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.

@@ -183,6 +183,7 @@ impl Peer {
             queue: self.queue.clone(),
             client,
             token: self.principal.token_id(),
+            party: self.principal.party(None),
             how,
             subscriptions: subscriptions.iter().map(|uri| wanted(uri)).collect(),
             spellings: Arc::default(),

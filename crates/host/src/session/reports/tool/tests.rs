@@ -49,7 +49,13 @@ fn after(updates: Vec<ToolUpdate>) -> ToolCall {
 fn approve(session: &mut Session) {
     let question = PermissionTarget::Request("r".into());
     let verdict = Decision::Approved.into();
-    let command = ClientCommand::ResolvePermission { chat: "main".into(), turn: TURN.into(), question, verdict };
+    let command = ClientCommand::ResolvePermission {
+        chat: "main".into(),
+        turn: TURN.into(),
+        question,
+        verdict,
+        answered_by: None,
+    };
     advance(session, None, HostCommand::from(command), Timestamp(1)).unwrap();
 }
 
