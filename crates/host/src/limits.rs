@@ -1,5 +1,6 @@
 //! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
 
+pub use crate::audit::MAX_SUBJECT_BYTES as AUDITED_SUBJECT_BYTES;
 pub use crate::audit::MAX_TEXT_CHARS as AUDIT_TEXT_CHARS;
 pub use crate::editors::ANSWER_TIMEOUT as EDITOR_TIMEOUT;
 pub use crate::editors::QUESTIONS as EDITOR_QUESTIONS;
@@ -7,6 +8,8 @@ pub use crate::eviction::MAX_TRACKED_SESSIONS as TRACKED_SESSIONS;
 pub use crate::host::creation::MAX_DIRECTORIES as DIRECTORIES;
 pub use crate::import::MAX_DAMAGE_ITEMS as IMPORT_DAMAGE;
 pub use crate::import::MOST_SOURCE_BYTES as IMPORT_SOURCE_BYTES;
+pub use crate::presence::NOTICE_DELAY as PRESENCE_NOTICE;
+pub use crate::presence::RETURN_GRACE as PRESENCE_GRACE;
 pub use crate::removal::COPY_TIMEOUT;
 pub use crate::removal::MAX_LISTED as DELETED_SESSIONS;
 pub use crate::sequencer::BATCH as SEQUENCER_BATCH;

@@ -1,9 +1,8 @@
 //! Limits of connections and tokens: how many there are, and what each may do.
 
-use grove_host::presence::{NOTICE_DELAY, RETURN_GRACE};
 use grove_host::{Limits, limits as host};
 use grove_server::limits as server;
-use grove_wire::x_grove::presence;
+use grove_wire::x_grove;
 
 use crate::{Limit, LimitGroup, LimitValue, bytes, count, time};
 
@@ -146,7 +145,7 @@ fn connections(limits: &Limits) -> LimitGroup {
         Limit::new("client-grace", time(limits.client_grace), "session", "an absent client's tools and requests end"),
         Limit::new(
             "attached-clients",
-            count(presence::MAX_ATTACHED_CLIENTS),
+            count(x_grove::presence::MAX_ATTACHED_CLIENTS),
             "list of a session's clients",
             "`more` counts the others",
         ),
@@ -168,8 +167,19 @@ fn connections(limits: &Limits) -> LimitGroup {
             "name of a token or client",
             "the rest of the name is cut",
         ),
-        Limit::new("return-grace", time(RETURN_GRACE), "session", "an absent client leaves the list of its clients"),
-        Limit::new("presence-notice", time(NOTICE_DELAY), "session", "further changes are told together"),
+        Limit::new(
+            "return-grace",
+            time(host::PRESENCE_GRACE),
+            "session",
+            "an absent client leaves the list of its clients",
+        ),
+        Limit::new(
+            "usage-addresses",
+            count(host::USAGE_ADDRESSES),
+            "host",
+            "addresses without connections are forgotten, and begin with full rates again",
+        ),
+        Limit::new("presence-notice", time(host::PRESENCE_NOTICE), "session", "further changes are told together"),
     ];
     LimitGroup { subject: "Connections", about: "", limits: rows }
 }
@@ -249,6 +259,12 @@ fn tokens() -> LimitGroup {
             count(server::RECORDED_WRONG_TOKENS),
             "address and minute",
             "of further ones only each doubling is in the audit log",
+        ),
+        Limit::new(
+            "audit-subject",
+            bytes(host::AUDITED_SUBJECT_BYTES),
+            "request in an audit record",
+            "the subject is left out, and `grove policy test` skips the request",
         ),
         Limit::new(
             "audit-text",

@@ -63,6 +63,14 @@ fn write_or_compare(scenario: &str, seen: &Value) {
     folder::compare(&format!("{scenario}-upgraded"), &[("seen.json".into(), text.into_bytes())].into());
 }
 
+/// The golden with what is seen after an upgrade. Older folders show the same, except for who answered: they do not say it.
+fn golden_of(scenario: &str) -> &str {
+    match scenario {
+        "numbered-events" => scenario,
+        _ => scenario.trim_start_matches("numbered-"),
+    }
+}
+
 /// Starts a host on a committed folder, has `finish` do what is left, and looks twice.
 async fn upgrade(scenario: &str, finish: impl AsyncFnOnce(&mut Client)) -> Value {
     let world = World::load(scenario).await;
@@ -75,7 +83,7 @@ async fn upgrade(scenario: &str, finish: impl AsyncFnOnce(&mut Client)) -> Value
     let seen = look(&mut client).await;
     assert_eq!(host.host.damage(), [""; 0]);
     host.kill().await;
-    write_or_compare(scenario.trim_start_matches("numbered-"), &seen);
+    write_or_compare(golden_of(scenario), &seen);
 
     let before = world.stored().await;
     let host = world.start().await;
