@@ -46,6 +46,14 @@ pub(crate) fn matches(pattern: &[GlobToken], text: &[TextToken]) -> Certainty {
     if pattern.len().saturating_mul(text.len()) > MAX_TABLE {
         return Certainty::Maybe;
     }
+    // Most patterns differ from a text in a character before the first wildcard.
+    let (mut pattern, mut text) = (pattern, text);
+    while let ([GlobToken::Char(wanted), patterns @ ..], [TextToken::Char(found), texts @ ..]) = (pattern, text) {
+        if wanted != found {
+            return Certainty::No;
+        }
+        (pattern, text) = (patterns, texts);
+    }
     // row[i] is the certainty with which pattern[i..] matches the rest of the text.
     let mut row = vec![Certainty::No; pattern.len() + 1];
     row[pattern.len()] = Certainty::Yes;

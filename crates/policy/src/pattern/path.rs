@@ -122,20 +122,39 @@ impl PathPattern {
             // Whether the pattern means this path is unknown.
             return Certainty::Maybe;
         };
-        let mut pattern: Vec<GlobToken> = base.chars().map(GlobToken::Char).collect();
-        pattern.extend(&self.tokens);
-        let certainty = |pattern: &[GlobToken]| match path {
-            PathText::Known(path) => matches(pattern, &known(path.trim_end_matches('/'))),
-            PathText::Partial(tokens) => matches(pattern, tokens),
-            PathText::Unknown => Certainty::Maybe,
+        let text;
+        let (mut pattern, tokens): (Vec<GlobToken>, &[TextToken]) = match path {
+            PathText::Unknown => return Certainty::Maybe,
+            PathText::Partial(tokens) => {
+                (base.chars().map(GlobToken::Char).chain(self.tokens.iter().copied()).collect(), tokens)
+            }
+            // Most patterns differ from a path in a character before the first wildcard.
+            PathText::Known(path) => {
+                let Some(rest) = path.trim_end_matches('/').strip_prefix(base) else { return Certainty::No };
+                let Some((pattern, rest)) = after_literal(&self.tokens, rest) else { return Certainty::No };
+                text = known(rest);
+                (pattern.to_vec(), &text)
+            }
         };
-        let itself = certainty(&pattern);
+        let itself = matches(&pattern, tokens);
         if !below || itself == Certainty::Yes {
             return itself;
         }
         pattern.extend(BELOW);
-        itself.max(certainty(&pattern))
+        itself.max(matches(&pattern, tokens))
     }
+}
+
+/// The rest of a pattern from its first wildcard on, and the rest of the text there; `None` if the characters before it differ.
+fn after_literal<'p, 't>(pattern: &'p [GlobToken], text: &'t str) -> Option<(&'p [GlobToken], &'t str)> {
+    let (mut pattern, mut text) = (pattern, text.chars());
+    while let [GlobToken::Char(wanted), others @ ..] = pattern {
+        if text.next()? != *wanted {
+            return None;
+        }
+        pattern = others;
+    }
+    Some((pattern, text.as_str()))
 }
 
 /// The absolute path without `.`, `..` and `~`, by text alone; `None` if it cannot be known.
