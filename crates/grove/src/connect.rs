@@ -39,6 +39,8 @@ const SUMMARY: Duration = Duration::from_secs(30 * 60);
 
 /// The number of characters shown of a connection error.
 const WHY: usize = 300;
+/// The number of characters of an editor's name.
+const EDITOR_NAME: usize = 80;
 /// The number of sessions named for an ambiguous argument.
 const SHOWN: usize = 10;
 
@@ -322,6 +324,26 @@ impl HostConnector {
         };
         let dialect = Ahp { info: Some(info), ..Ahp::default() };
         self.connect(dialect, self.options(log)).await
+    }
+
+    /// Connects a client for an editor, which reconnects for as long as the editor runs.
+    pub(crate) async fn editor(&self, editor: Option<&str>) -> Result<Client<Ahp>, Failure> {
+        let info = Implementation {
+            name: "grove-acp".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            title: Some(editor.map_or_else(|| "An editor".to_owned(), |editor| cut(editor, EDITOR_NAME))),
+        };
+        let reconnect = Backoff { attempts: None, ..RECONNECT };
+        let options = Options { reconnect, list_sessions: false, ..self.options(None) };
+        self.connect(Ahp { info: Some(info), ..Ahp::default() }, options).await
+    }
+
+    /// Makes sure that the host runs, if it may be started.
+    pub(crate) async fn ensure_host(&self) -> Result<(), Failure> {
+        match &self.at {
+            HostTarget::Here => self.host().await.map(|_| ()),
+            HostTarget::Known(_) => Ok(()),
+        }
     }
 
     /// Connects a client of version 1.

@@ -25,6 +25,7 @@ mod copilot;
 mod creation;
 mod dispose;
 mod durable;
+mod editors;
 mod export;
 mod files;
 mod first_use;
