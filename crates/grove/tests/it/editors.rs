@@ -192,8 +192,8 @@ fn a_permission_request_is_asked_in_the_editor_and_its_answer_decides() {
         editor.choose(&asked, kind);
         let ended = editor.answer(prompt);
         assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
-        let updates = editor.received.iter().map(|message| &message["params"]["update"]);
-        let last = updates.filter(|update| update["toolCallId"] == call && update["status"].is_string()).next_back();
+        let mut updates = editor.received.iter().map(|message| &message["params"]["update"]);
+        let last = updates.rfind(|update| update["toolCallId"] == call && update["status"].is_string());
         assert_eq!(last.unwrap()["status"], status);
     }
 }

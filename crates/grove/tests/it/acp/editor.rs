@@ -44,8 +44,9 @@ fn the_agent_is_an_option_until_the_first_prompt() {
     assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!(editor.text("agent_message_chunk").trim(), "You said: hello");
     assert_eq!(set(&mut editor, "scripted")["error"]["code"], -32602, "too late");
-    let listed = stage.place.run(&["ls", "--json"]).stdout;
-    assert_eq!(listed.matches(&session).count(), listed.matches(&format!("mine:/{session}")).count(), "{listed}");
+    let listed: Value = serde_json::from_str(&stage.place.run(&["ls", "--json"]).stdout).unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "no session is left behind: {listed}");
+    assert_eq!(listed["sessions"][0]["id"], session);
 }
 
 #[test]
@@ -67,8 +68,7 @@ fn a_change_of_a_file_is_a_diff_and_modes_plans_and_commands_are_told() {
     let prompt = editor.prompt(&session, &grove_testkit::acp::prompt(&steps));
     assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
     let updates = || editor.received.iter().map(|message| &message["params"]["update"]);
-    let of =
-        |kind: &str| updates().filter(move |update| update["sessionUpdate"] == kind.to_owned()).collect::<Vec<_>>();
+    let of = |kind: &str| updates().filter(move |update| update["sessionUpdate"] == *kind).collect::<Vec<_>>();
     assert_eq!(of("plan")[0]["entries"][0]["status"], "in_progress");
     assert_eq!(of("available_commands_update").last().unwrap()["availableCommands"][0]["name"], "test");
     assert_eq!(of("usage_update")[0]["size"], 1000);
