@@ -99,7 +99,9 @@ impl ContentLoader {
         if stored.size_hint.is_some_and(|size| size > SHOWN_BYTES) {
             return None;
         }
-        let read = ResourceReadParams { channel: ROOT.to_owned(), uri: stored.uri.clone(), ..Default::default() };
+        let is_image = stored.content_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
+        let encoding = is_image.then_some(ContentEncoding::Base64);
+        let read = ResourceReadParams { channel: ROOT.to_owned(), uri: stored.uri.clone(), encoding, meta: None };
         let read = match self.client.request(read).await {
             Ok(read) => read,
             Err(error) => {
@@ -118,7 +120,6 @@ impl ContentLoader {
             ContentEncoding::Base64 => {
                 // Some hosts encode every content.
                 let text = BASE64_STANDARD.decode(&read.data).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-                let is_image = stored.content_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
                 Some(match text.filter(|_| !is_image) {
                     Some(text) => LoadedContent::Text(text),
                     None => LoadedContent::Bytes(read.data),

@@ -70,13 +70,7 @@ fn question(call: &ToolCallConfirmation) -> Option<(CallDraft, Vec<ConfirmationO
         ToolCallConfirmation::PendingConfirmation(call) => {
             let draft = tool_call::waiting(call);
             let options = call.options.clone().filter(|options| !options.is_empty());
-            // The question in words says more than the call, unless both are the same.
-            let asked = call.confirmation_title.as_ref().map(|title| title.text()).unwrap_or_default();
-            let title = match asked.is_empty() || asked == draft.title {
-                true => draft.title.clone(),
-                false => format!("{asked} {}", draft.title),
-            };
-            Some((CallDraft { title, ..draft }, options.unwrap_or_else(allow_or_deny)))
+            Some((draft, options.unwrap_or_else(allow_or_deny)))
         }
         ToolCallConfirmation::PendingResultConfirmation(call) => {
             let draft = tool_call::draft(&ToolCallState::PendingResultConfirmation(call.clone()))?;

@@ -137,7 +137,7 @@ impl ReportedChat {
             }
         };
         for (at, part) in turn.parts.iter().enumerate() {
-            let now = due(part, open.parts.get(at), &mut report.updates);
+            let now = due(turn.id, part, open.parts.get(at), &mut report.updates);
             match (open.parts.get_mut(at), now) {
                 (Some(told), Some(now)) => *told = now,
                 (Some(_), None) => {}
@@ -181,20 +181,29 @@ impl TurnEnd {
 }
 
 /// The updates of a part since it was told. Returns what is told now, if that changed.
-fn due(part: &ResponsePart, told: Option<&ReportedPart>, updates: &mut Vec<DueUpdate>) -> Option<ReportedPart> {
+fn due(
+    turn: &str,
+    part: &ResponsePart,
+    told: Option<&ReportedPart>,
+    updates: &mut Vec<DueUpdate>,
+) -> Option<ReportedPart> {
+    // The id of a part is unique in its turn only.
+    let message = |part: &str| format!("{turn}/{part}");
     let told_bytes = match told {
         Some(ReportedPart::Text(bytes)) => *bytes,
         Some(_) | None => 0,
     };
     match (part, told) {
         (ResponsePart::Markdown(markdown), _) => {
+            let id = message(&markdown.id);
             let new = markdown.content.get(told_bytes..).filter(|new| !new.is_empty());
-            updates.extend(new.into_iter().flat_map(pieces).map(|new| DueUpdate::Ready(text(&markdown.id, new))));
+            updates.extend(new.into_iter().flat_map(pieces).map(|new| DueUpdate::Ready(text(&id, new))));
             Some(ReportedPart::Text(markdown.content.len()))
         }
         (ResponsePart::Reasoning(reasoning), _) => {
             let new = reasoning.content.get(told_bytes..).filter(|new| !new.is_empty());
-            let chunk = |new| acp::SessionUpdate::AgentThoughtChunk(chunk(&reasoning.id, new));
+            let id = message(&reasoning.id);
+            let chunk = |new| acp::SessionUpdate::AgentThoughtChunk(chunk(&id, new));
             updates.extend(new.into_iter().flat_map(pieces).map(|new| DueUpdate::Ready(chunk(new))));
             Some(ReportedPart::Text(reasoning.content.len()))
         }

@@ -70,7 +70,13 @@ pub(crate) fn draft(call: &ToolCallState) -> Option<CallDraft> {
 pub(crate) fn waiting(call: &ToolCallPendingConfirmation) -> CallDraft {
     let edits = call.edits.iter().flat_map(|edits| &edits.items).filter_map(edit);
     let draft = begin(&call.base, &call.parameters, acp::ToolCallStatus::Pending);
-    CallDraft { content: edits.collect(), ..draft }
+    // The question may say more than the call. Once it is answered, the call has its own title again.
+    let asked = call.confirmation_title.as_ref().map(|title| title.text()).unwrap_or_default();
+    let title = match asked.is_empty() || asked == draft.title {
+        true => draft.title,
+        false => format!("{asked} {}", draft.title),
+    };
+    CallDraft { title, content: edits.collect(), ..draft }
 }
 
 /// Returns whether nothing can change in a call any more.
