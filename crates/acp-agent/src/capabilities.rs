@@ -10,6 +10,8 @@ pub(crate) struct EditorCapabilities {
     pub(crate) notices: bool,
     /// It has switches as configuration options.
     pub(crate) boolean_options: bool,
+    /// It gives its version of a file, saved or not.
+    pub(crate) reads_files: bool,
     /// It asks a person to fill in a form.
     pub(crate) forms: bool,
 }
@@ -21,6 +23,7 @@ impl EditorCapabilities {
         Self {
             notices: session.is_some_and(|session| session.notices.is_some()),
             boolean_options: options.is_some_and(|options| options.boolean.is_some()),
+            reads_files: capabilities.fs.read_text_file,
             forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
         }
     }

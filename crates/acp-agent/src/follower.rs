@@ -131,6 +131,7 @@ impl SessionFollower {
         if let Some(notice) = self.notice.take() {
             self.send(DueUpdate::Notice(notice)).await?;
         }
+        self.session.take_part();
         self.tell_details().await?;
         self.tell_chat(false).await?;
         self.session.settle_prompts();

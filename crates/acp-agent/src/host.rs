@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grove_client::{Ahp, Client, ConnectionStatus, RequestError, Subscription};
+use grove_client::{Ahp, Client, ConnectionStatus, RequestError, RequestHandler, Subscription};
 use grove_wire::ahp::{AgentInfo, error_code};
 use grove_wire::jsonrpc::ErrorObject;
 
@@ -17,11 +17,20 @@ pub(crate) mod code {
     pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 }
 
+/// The client of an editor.
+#[derive(Clone, Debug, Default)]
+pub struct EditorClient {
+    /// The name of the editor, for people.
+    pub name: Option<String>,
+    /// Answers the host's requests for unsaved versions of files, if the editor has them.
+    pub documents: Option<RequestHandler>,
+}
+
 /// Connects to a host, and starts it.
 #[async_trait]
 pub trait HostAccess: Send + Sync + 'static {
-    /// Connects to the host. `editor` is the name of the editor, for people.
-    async fn connect(&self, editor: Option<&str>) -> Result<Client<Ahp>, String>;
+    /// Connects to the host.
+    async fn connect(&self, editor: EditorClient) -> Result<Client<Ahp>, String>;
 
     /// Makes sure that the host runs: an editor asks for something, and the host is away.
     async fn start(&self) -> Result<(), String>;
@@ -37,7 +46,7 @@ pub(crate) struct HostConnection {
 }
 
 impl HostConnection {
-    pub(crate) async fn open(access: Arc<dyn HostAccess>, editor: Option<&str>) -> Result<Self, ErrorObject> {
+    pub(crate) async fn open(access: Arc<dyn HostAccess>, editor: EditorClient) -> Result<Self, ErrorObject> {
         let client = access.connect(editor).await.map_err(ErrorObject::internal)?;
         let root = client.subscribe(grove_wire::ahp::ROOT).await.map_err(|error| refusal(&error))?;
         Ok(Self { client, root, access })

@@ -19,6 +19,7 @@
 //! | `tool_call`, `content` | tool calls as ACP has them; contents that the host stores beside a chat |
 //! | `settings` | modes and configuration options, the agent among them |
 //! | `permission`, `question` | questions to the editor |
+//! | `documents` | the editor's unsaved versions of files, for agents that read them |
 //!
 //! # How an editor follows a session
 //!
@@ -37,6 +38,7 @@
 
 mod capabilities;
 mod content;
+mod documents;
 mod editor;
 mod follower;
 mod host;
@@ -52,5 +54,5 @@ mod sessions;
 mod settings;
 mod tool_call;
 
-pub use host::HostAccess;
+pub use host::{EditorClient, HostAccess};
 pub use server::{AgentChoice, serve};

@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 use crate::capabilities::{EditorCapabilities, initialized};
 use crate::follower::SessionFollower;
-use crate::host::{HostConnection, refusal};
-use crate::prompt;
+use crate::host::{EditorClient, HostConnection, refusal};
 use crate::server::{AcpServer, EditorLink};
 use crate::session::{EditorSession, PromptEnd, session_uri};
 use crate::settings::SettingChange;
+use crate::{documents, prompt};
 
 /// How long an agent may take to start.
 const START: Duration = Duration::from_secs(120);
@@ -110,9 +110,13 @@ impl AcpServer {
     }
 
     async fn initialize(&self, params: acp::InitializeRequest) -> Result<MethodReply, ErrorObject> {
-        let editor = params.client_info.as_ref().map(|info| info.title.as_ref().unwrap_or(&info.name).as_str());
-        let host = HostConnection::open(self.access.clone(), editor).await?;
-        self.set_link(EditorLink { host, editor: EditorCapabilities::of(&params.client_capabilities) });
+        let editor = EditorCapabilities::of(&params.client_capabilities);
+        let client = EditorClient {
+            name: params.client_info.map(|info| info.title.unwrap_or(info.name)),
+            documents: editor.reads_files.then(|| documents::handler(self.editor.clone(), self.sessions.clone())),
+        };
+        let host = HostConnection::open(self.access.clone(), client).await?;
+        self.set_link(EditorLink { host, editor });
         MethodReply::new(&initialized())
     }
 

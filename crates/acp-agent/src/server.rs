@@ -35,7 +35,7 @@ pub(crate) struct AcpServer {
     pub(crate) access: Arc<dyn HostAccess>,
     pub(crate) choice: AgentChoice,
     pub(crate) editor: Editor,
-    pub(crate) sessions: SessionTable,
+    pub(crate) sessions: Arc<SessionTable>,
     link: OnceLock<EditorLink>,
     /// The session and the turn of each open prompt, by the id of its request.
     prompts: Mutex<HashMap<String, (Arc<EditorSession>, String)>>,
@@ -62,7 +62,7 @@ pub async fn serve(
         access,
         choice,
         editor,
-        sessions: SessionTable::default(),
+        sessions: Arc::default(),
         link: OnceLock::new(),
         prompts: Mutex::default(),
     });

@@ -1,13 +1,15 @@
 //! An open session of the editor.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_client::{Ahp, DispatchError, DispatchOutcome, Subscription};
 use grove_wire::ahp::{
     Action, ChatAction, ChatPendingMessageRemoved, ChatPendingMessageSet, ChatState, ChatTurnCancelled, Message,
-    ModelSelection, PendingMessageKind, SessionAction, SessionConfigChanged, SessionState,
+    ModelSelection, PendingMessageKind, SessionAction, SessionActiveClient, SessionActiveClientRemoved,
+    SessionActiveClientSet, SessionConfigChanged, SessionState,
 };
 use grove_wire::jsonrpc::ErrorObject;
 use tokio::sync::{Notify, oneshot, watch};
@@ -19,6 +21,8 @@ use crate::settings::{SettingChange, SettingSource, ShownSettings};
 
 /// The prompts of one session that wait for their end; a further one is refused.
 const OPEN_PROMPTS: usize = 16;
+/// The attempts to take part in a session.
+const ATTEMPTS: u32 = 32;
 
 /// A session that the editor has open.
 pub(crate) struct EditorSession {
@@ -35,6 +39,8 @@ pub(crate) struct EditorSession {
     /// Wakes the follower, which also looks after prompts.
     pub(crate) wake: Notify,
     is_closed: watch::Sender<bool>,
+    /// The attempts to take part in the session.
+    attempts: AtomicU32,
 }
 
 /// A prompt whose turn has not ended.
@@ -95,6 +101,7 @@ impl EditorSession {
             prompts: Mutex::default(),
             wake: Notify::new(),
             is_closed: watch::Sender::new(false),
+            attempts: AtomicU32::new(0),
         }))
     }
 
@@ -106,9 +113,38 @@ impl EditorSession {
         self.chat.read_confirmed(|state, _| state.chat().map(read))
     }
 
+    /// Takes part in the session, if the editor has files to show: the host asks only clients that take part.
+    ///
+    /// A host forgets a client that was away for long, so this is called again and again.
+    pub(crate) fn take_part(&self) {
+        let client = self.host.client.client_id();
+        let is_part = self.read_session(|state| state.active_clients.iter().any(|active| active.client_id == client));
+        if !self.editor.reads_files || is_part != Some(false) {
+            return;
+        }
+        // A host that refuses it is not asked for ever.
+        if self.session.pending() > 0 || self.attempts.fetch_add(1, Ordering::Relaxed) >= ATTEMPTS {
+            return;
+        }
+        let active_client = SessionActiveClient { client_id: client.to_owned(), ..SessionActiveClient::default() };
+        let set = SessionAction::ActiveClientSet(SessionActiveClientSet { active_client });
+        self.session.dispatch(Action::Session(set)).ok();
+    }
+
+    fn leave(&self) {
+        let client_id = self.host.client.client_id().to_owned();
+        let is_part = self.read_session(|state| state.active_clients.iter().any(|one| one.client_id == client_id));
+        if is_part == Some(true) {
+            let removed = SessionAction::ActiveClientRemoved(SessionActiveClientRemoved { client_id });
+            self.session.dispatch(Action::Session(removed)).ok();
+        }
+    }
+
     /// Ends following it. Its turns go on in the host.
     pub(crate) fn close(&self) {
-        self.is_closed.send_replace(true);
+        if !self.is_closed.send_replace(true) {
+            self.leave();
+        }
         self.end_prompts(|| PromptEnd::SessionGone);
     }
 

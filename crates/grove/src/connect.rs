@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use grove_acp_agent::EditorClient;
 use grove_client::{Ahp, Backoff, Client, ClientLimits, Dialect, FrameLog, Options, RequestError, V1};
 use grove_session_hub::{HostList, ListState};
 use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status, time};
@@ -327,15 +328,18 @@ impl HostConnector {
     }
 
     /// Connects a client for an editor, which reconnects for as long as the editor runs.
-    pub(crate) async fn editor(&self, editor: Option<&str>) -> Result<Client<Ahp>, Failure> {
+    pub(crate) async fn editor(&self, editor: EditorClient) -> Result<Client<Ahp>, Failure> {
+        let EditorClient { name, documents } = editor;
         let info = Implementation {
             name: "grove-acp".to_owned(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            title: Some(editor.map_or_else(|| "An editor".to_owned(), |editor| cut(editor, EDITOR_NAME))),
+            title: Some(name.map_or_else(|| "An editor".to_owned(), |name| cut(&name, EDITOR_NAME))),
         };
         let reconnect = Backoff { attempts: None, ..RECONNECT };
-        let options = Options { reconnect, list_sessions: false, ..self.options(None) };
-        self.connect(Ahp { info: Some(info), ..Ahp::default() }, options).await
+        // The host asks such a client for the unsaved versions of files.
+        let meta = documents.is_some().then(|| [("documents".to_owned(), true.into())].into_iter().collect());
+        let options = Options { reconnect, list_sessions: false, requests: documents, ..self.options(None) };
+        self.connect(Ahp { info: Some(info), meta, ..Ahp::default() }, options).await
     }
 
     /// Makes sure that the host runs, if it may be started.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grove_acp_agent::{AgentChoice, HostAccess};
+use grove_acp_agent::{AgentChoice, EditorClient, HostAccess};
 use grove_client::{Ahp, Client};
 
 use super::{Failure, command_runtime};
@@ -15,7 +15,7 @@ struct EditorHost(HostConnector);
 
 #[async_trait]
 impl HostAccess for EditorHost {
-    async fn connect(&self, editor: Option<&str>) -> Result<Client<Ahp>, String> {
+    async fn connect(&self, editor: EditorClient) -> Result<Client<Ahp>, String> {
         self.0.editor(editor).await.map_err(|failure| failure.to_string())
     }
 

@@ -117,7 +117,18 @@ impl Editor {
         let options = asked["params"]["options"].as_array().unwrap();
         let option = options.iter().find(|option| option["kind"] == kind).unwrap_or_else(|| panic!("{asked}"));
         let outcome = json!({"outcome": {"outcome": "selected", "optionId": option["optionId"]}});
-        self.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": outcome}));
+        self.reply(asked, &outcome);
+    }
+
+    /// Answers a request of the program.
+    pub(crate) fn reply(&mut self, asked: &Value, result: &Value) {
+        self.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+    }
+
+    /// Refuses a request of the program.
+    pub(crate) fn refuse(&mut self, asked: &Value) {
+        let error = json!({"code": -32603, "message": "no"});
+        self.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error}));
     }
 
     /// The text of the updates of a kind, so far.
@@ -392,7 +403,7 @@ fn a_question_is_a_form_where_the_editor_has_forms_and_words_where_not() {
             let properties = asked["params"]["requestedSchema"]["properties"].as_object().unwrap();
             let name = properties.keys().next().unwrap();
             let result = json!({"action": "accept", "content": {name: "green"}});
-            editor.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+            editor.reply(&asked, &result);
         } else {
             editor.until(|message| is_update(message, "agent_message_chunk"));
             assert!(editor.text("agent_message_chunk").contains("grove answer"));

@@ -79,3 +79,25 @@ fn a_change_of_a_file_is_a_diff_and_modes_plans_and_commands_are_told() {
     );
     assert!(updates().any(|update| update["locations"][0]["line"] == 3));
 }
+
+#[test]
+fn an_agent_reads_the_unsaved_file_of_the_editor() {
+    let stage = Stage::new(AgentBehavior::default());
+    let mut editor = Editor::start(&stage.place, &["--agent", "mine"]);
+    let session = editor.new_session();
+    let path = stage.place.home().join("open.txt");
+    std::fs::write(&path, "saved").unwrap();
+    let steps = json!([{"read": {"path": path}}, "complaints"]);
+    let prompt = editor.prompt(&session, &grove_testkit::acp::prompt(&steps));
+    let asked = editor.until(|message| message["method"] == "fs/read_text_file");
+    assert_eq!(asked["params"], json!({"sessionId": session, "path": path}));
+    editor.reply(&asked, &json!({"content": "not saved yet"}));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.text("agent_message_chunk"), "read: not saved yet\ncomplaints: none\n");
+    // A file that the editor does not give is read from the disk.
+    let prompt = editor.prompt(&session, &grove_testkit::acp::prompt(&json!([{"read": {"path": path}}])));
+    let asked = editor.until(|message| message["method"] == "fs/read_text_file");
+    editor.refuse(&asked);
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert!(editor.text("agent_message_chunk").ends_with("read: saved\n"));
+}
