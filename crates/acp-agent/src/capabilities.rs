@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as acp;
 
-/// What the editor can do, as far as it matters here.
+/// The capabilities of the editor, as far as they matter here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EditorCapabilities {
     /// It shows notices apart from the agent's text.

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_client::{ConnectionStatus, RequestError};
 use grove_wire::ahp::{ChatState, FetchTurnsParams, SessionInputRequest, SessionState};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::content::ContentLoader;
 use crate::editor::{Editor, EditorGone};
@@ -34,7 +35,7 @@ pub(crate) struct SessionFollower {
     notice: Option<String>,
 }
 
-/// What was told of the session beside its chat.
+/// The reported details of the session beside its chat.
 #[derive(Debug, Default, PartialEq)]
 struct ToldDetails {
     title: String,
@@ -104,6 +105,7 @@ impl SessionFollower {
         let mut session = self.session.session.clone();
         let mut root = self.session.host.root();
         let mut status = self.session.host.client.status();
+        let mut patience = HostPatience::default();
         loop {
             if self.tell().await.is_err() {
                 return;
@@ -112,15 +114,15 @@ impl SessionFollower {
                 self.session.close();
                 return;
             }
-            let is_away = matches!(*status.borrow_and_update(), ConnectionStatus::Reconnecting { .. });
+            patience.note(&status.borrow_and_update());
             let open = self.session.clone();
             tokio::select! {
-                changed = chat.changed() => if changed.is_err() { return },
-                changed = session.changed() => if changed.is_err() { return },
-                changed = root.changed() => if changed.is_err() { return },
+                changed = chat.changed() => if changed.is_err() { return open.end_prompts(|| PromptEnd::HostAway) },
+                changed = session.changed() => if changed.is_err() { return open.end_prompts(|| PromptEnd::HostAway) },
+                changed = root.changed() => if changed.is_err() { return open.end_prompts(|| PromptEnd::HostAway) },
                 () = open.wake.notified() => {}
                 _ = status.changed() => {}
-                () = tokio::time::sleep(HOST_PATIENCE), if is_away => open.end_prompts(|| PromptEnd::HostAway),
+                () = patience.ended() => open.end_prompts(|| PromptEnd::HostAway),
                 () = open.closed() => return,
             }
         }
@@ -244,6 +246,37 @@ impl SessionFollower {
     }
 }
 
+/// The time for which a host may be away.
+#[derive(Debug, Default)]
+enum HostPatience {
+    #[default]
+    Connected,
+    Away {
+        until: Instant,
+    },
+    /// It ended once for this absence.
+    Ended,
+}
+
+impl HostPatience {
+    fn note(&mut self, status: &ConnectionStatus) {
+        match (status, &self) {
+            (ConnectionStatus::Connected, _) => *self = HostPatience::Connected,
+            (_, HostPatience::Connected) => *self = HostPatience::Away { until: Instant::now() + HOST_PATIENCE },
+            (_, HostPatience::Away { .. } | HostPatience::Ended) => {}
+        }
+    }
+
+    /// Waits until the host was away for too long.
+    async fn ended(&mut self) {
+        match self {
+            HostPatience::Away { until } => tokio::time::sleep_until(*until).await,
+            HostPatience::Connected | HostPatience::Ended => std::future::pending().await,
+        }
+        *self = HostPatience::Ended;
+    }
+}
+
 fn chat_of(request: &SessionInputRequest) -> Option<&String> {
     match request {
         SessionInputRequest::ToolConfirmation(request) => Some(&request.chat),
@@ -278,5 +311,30 @@ async fn load_older_turns(session: &EditorSession) -> Result<bool, RequestError>
         if session.read_chat(|chat| chat.turns.len()) == Some(count) {
             return Ok(true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_attempts_to_reconnect_do_not_prolong_the_patience() {
+        let mut patience = HostPatience::default();
+        let began = Instant::now();
+        for attempt in 1..=5 {
+            patience.note(&ConnectionStatus::Reconnecting { attempt, why: String::new() });
+            let ended = tokio::time::timeout(HOST_PATIENCE / 4, patience.ended()).await;
+            assert_eq!(ended.is_ok(), attempt >= 4, "attempt {attempt}");
+            if ended.is_ok() {
+                break;
+            }
+        }
+        assert_eq!(began.elapsed().as_secs(), HOST_PATIENCE.as_secs());
+        patience.note(&ConnectionStatus::Reconnecting { attempt: 9, why: String::new() });
+        assert!(tokio::time::timeout(HOST_PATIENCE * 2, patience.ended()).await.is_err(), "it ends once");
+        patience.note(&ConnectionStatus::Connected);
+        patience.note(&ConnectionStatus::Reconnecting { attempt: 1, why: String::new() });
+        patience.ended().await;
     }
 }

@@ -15,14 +15,14 @@ pub(crate) enum InputLine {
 
 /// Reads lines. A read that is dropped loses nothing.
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub(crate) struct BoundedLines<R> {
     input: R,
     limit: usize,
     line: Vec<u8>,
     is_too_long: bool,
 }
 
-impl<R: AsyncBufRead + Unpin> LineReader<R> {
+impl<R: AsyncBufRead + Unpin> BoundedLines<R> {
     pub(crate) fn new(input: R, limit: usize) -> Self {
         Self { input, limit, line: Vec::new(), is_too_long: false }
     }
@@ -78,7 +78,7 @@ mod tests {
 
     async fn lines(input: &[u8], limit: usize) -> Vec<InputLine> {
         // A small buffer cuts the lines into pieces.
-        let mut reader = LineReader::new(tokio::io::BufReader::with_capacity(2, input), limit);
+        let mut reader = BoundedLines::new(tokio::io::BufReader::with_capacity(2, input), limit);
         let mut lines = Vec::new();
         while let Ok(Some(line)) = reader.next().await {
             lines.push(line);

@@ -138,6 +138,7 @@ impl AcpServer {
         let session = self.open(link, &params.session_id).await?;
         let replayed = SessionFollower::replay(session.clone(), self.editor.clone()).await;
         let mut follower = replayed.map_err(|error| refusal(&error))?;
+        self.sessions.insert(&session);
         follower.note_servers(params.mcp_servers.len());
         let settings = session.settings();
         let response = acp::LoadSessionResponse::new().modes(settings.modes).config_options(settings.options);
@@ -146,6 +147,7 @@ impl AcpServer {
 
     async fn resume(&self, link: &EditorLink, params: acp::ResumeSessionRequest) -> Result<MethodReply, ErrorObject> {
         let session = self.open(link, &params.session_id).await?;
+        self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::ResumeSessionResponse::new().modes(settings.modes).config_options(settings.options);
         let mut follower = SessionFollower::from_now_on(session, self.editor.clone());
@@ -153,13 +155,12 @@ impl AcpServer {
         Ok(MethodReply::new(&response)?.followed_by(follower))
     }
 
+    /// Opens a session of the host, without adding it to the open ones.
     async fn open(&self, link: &EditorLink, id: &acp::SessionId) -> Result<Arc<EditorSession>, ErrorObject> {
         if self.sessions.get(&id.0).is_err() {
             self.sessions.require_room()?;
         }
-        let session = EditorSession::open(&link.host, link.editor, &id.0).await?;
-        self.sessions.insert(&session);
-        Ok(session)
+        EditorSession::open(&link.host, link.editor, &id.0).await
     }
 
     async fn fork(&self, link: &EditorLink, params: acp::ForkSessionRequest) -> Result<MethodReply, ErrorObject> {

@@ -49,9 +49,7 @@ pub(crate) async fn ask(session: &EditorSession, editor: &Editor, request: Sessi
         return;
     };
     let action = confirm(&request, decision);
-    if let Err(error) = session.host.client.dispatch(&request.chat, Action::Chat(action)) {
-        tracing::warn!(%error, session = session.id, "the editor's answer cannot be sent");
-    }
+    session.send_answer(&Action::Chat(action)).await;
 }
 
 /// The call to show, and the answers to choose from.

@@ -43,10 +43,7 @@ pub(crate) async fn ask(session: &EditorSession, editor: &Editor, asked: Session
             _ => None,
         },
     };
-    let action = Action::Chat(ChatAction::InputCompleted(completed));
-    if let Err(error) = session.host.client.dispatch(&asked.chat, action) {
-        tracing::warn!(%error, session = session.id, "the editor's answer cannot be sent");
-    }
+    session.send_answer(&Action::Chat(ChatAction::InputCompleted(completed))).await;
 }
 
 /// The question in words, for an editor without forms.

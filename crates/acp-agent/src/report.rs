@@ -1,4 +1,4 @@
-//! What was told of a chat, and the updates that are due.
+//! The reported part of a chat, and the updates that are due.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ const REMEMBERED_TURNS: usize = 512;
 /// The longest text of one update.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What was told of a chat.
+/// The reported part of a chat.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedChat {
     ended: VecDeque<String>,
@@ -53,19 +53,19 @@ pub(crate) enum DueUpdate {
 #[derive(Debug, Default)]
 pub(crate) struct ChatReport {
     pub(crate) updates: Vec<DueUpdate>,
-    pub(crate) ended: Vec<TurnEnd>,
+    pub(crate) ended: Vec<ReportedEnd>,
 }
 
 /// The end of a turn.
 #[derive(Clone, Debug)]
-pub(crate) struct TurnEnd {
+pub(crate) struct ReportedEnd {
     pub(crate) turn: String,
-    pub(crate) outcome: TurnOutcome,
+    pub(crate) outcome: ReportedOutcome,
     pub(crate) usage: Option<UsageInfo>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum TurnOutcome {
+pub(crate) enum ReportedOutcome {
     Complete,
     Cancelled,
     Failed(ErrorInfo),
@@ -110,8 +110,8 @@ impl ReportedChat {
         for turn in chat.turns.iter().skip(new) {
             if !is_rewound {
                 self.turn(&TurnView::from(turn), is_own(&turn.id), &mut report);
-                let end = TurnEnd::of(turn);
-                if let TurnOutcome::Failed(error) = &end.outcome
+                let end = ReportedEnd::of(turn);
+                if let ReportedOutcome::Failed(error) = &end.outcome
                     && !is_own(&turn.id)
                 {
                     report.updates.push(DueUpdate::Ready(text(&turn.id, &format!("Error: {}", error.message))));
@@ -163,17 +163,17 @@ impl ReportedChat {
     }
 }
 
-impl TurnEnd {
+impl ReportedEnd {
     fn of(turn: &Turn) -> Self {
         let outcome = match turn.state {
-            TurnState::Complete => TurnOutcome::Complete,
-            TurnState::Cancelled => TurnOutcome::Cancelled,
+            TurnState::Complete => ReportedOutcome::Complete,
+            TurnState::Cancelled => ReportedOutcome::Cancelled,
             TurnState::Error => {
                 let error = turn.response_parts.iter().rev().find_map(|part| match part {
                     ResponsePart::Error(error) => Some(error.error.clone()),
                     _ => None,
                 });
-                TurnOutcome::Failed(error.unwrap_or_default())
+                ReportedOutcome::Failed(error.unwrap_or_default())
             }
         };
         Self { turn: turn.id.clone(), outcome, usage: turn.usage.clone() }

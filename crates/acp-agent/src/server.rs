@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::capabilities::EditorCapabilities;
 use crate::editor::{Editor, EditorGone};
 use crate::host::{HostAccess, HostConnection};
-use crate::lines::{InputLine, LineReader};
+use crate::lines::{BoundedLines, InputLine};
 use crate::session::EditorSession;
 use crate::sessions::SessionTable;
 
@@ -41,7 +41,7 @@ pub(crate) struct AcpServer {
     prompts: Mutex<HashMap<String, (Arc<EditorSession>, String)>>,
 }
 
-/// What `initialize` settled.
+/// The connection to the host and the editor's capabilities, since `initialize`.
 pub(crate) struct EditorLink {
     pub(crate) host: HostConnection,
     pub(crate) editor: EditorCapabilities,
@@ -66,7 +66,7 @@ pub async fn serve(
         link: OnceLock::new(),
         prompts: Mutex::default(),
     });
-    let mut lines = LineReader::new(BufReader::new(input), MESSAGE_BYTES);
+    let mut lines = BoundedLines::new(BufReader::new(input), MESSAGE_BYTES);
     let mut requests = JoinSet::new();
     let ended = loop {
         tokio::select! {
@@ -94,7 +94,7 @@ impl AcpServer {
         self.link.get().ok_or_else(|| ErrorObject::invalid_request("send `initialize` first"))
     }
 
-    /// Notes what `initialize` settled. A repeated one changes nothing.
+    /// Notes the result of `initialize`. A repeated one changes nothing.
     pub(crate) fn set_link(&self, link: EditorLink) {
         self.link.set(link).ok();
     }

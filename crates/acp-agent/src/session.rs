@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_client::{Ahp, DispatchError, DispatchOutcome, Subscription};
+use grove_client::{Ahp, DispatchError, DispatchHandle, DispatchOutcome, Subscription};
 use grove_wire::ahp::{
     Action, ChatAction, ChatPendingMessageRemoved, ChatPendingMessageSet, ChatState, ChatTurnCancelled, Message,
     ModelSelection, PendingMessageKind, SessionAction, SessionActiveClient, SessionActiveClientRemoved,
@@ -16,13 +16,15 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use crate::capabilities::EditorCapabilities;
 use crate::host::{HostConnection, refusal};
-use crate::report::TurnEnd;
+use crate::report::ReportedEnd;
 use crate::settings::{SettingChange, SettingSource, ShownSettings};
 
 /// The prompts of one session that wait for their end; a further one is refused.
 const OPEN_PROMPTS: usize = 16;
 /// The attempts to take part in a session.
 const ATTEMPTS: u32 = 32;
+/// The attempts to give an answer of the editor to the host.
+const ANSWER_ATTEMPTS: usize = 3;
 
 /// A session that the editor has open.
 pub(crate) struct EditorSession {
@@ -56,14 +58,14 @@ struct OpenPrompt {
 /// The end of a prompt.
 #[derive(Debug)]
 pub(crate) enum PromptEnd {
-    Turn(Box<TurnEnd>),
+    Turn(Box<ReportedEnd>),
     /// Somebody removed it from the queue, or its turn from the chat.
     Removed,
     HostAway,
     SessionGone,
 }
 
-/// Where a message with an id of ours is.
+/// The place of a message with an id of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessagePlace {
     Queued,
@@ -166,7 +168,7 @@ impl EditorSession {
         self.with_settings(|source| source.shown()).unwrap_or_default()
     }
 
-    /// Reads what the settings are made of.
+    /// Reads the sources of the settings.
     pub(crate) fn with_settings<T>(&self, read: impl FnOnce(&SettingSource<'_>) -> T) -> Option<T> {
         let agents = self.host.agents();
         let model = lock(&self.model).clone().or_else(|| self.read_chat(last_model).flatten());
@@ -278,10 +280,48 @@ impl EditorSession {
         self.wake.notify_one();
     }
 
-    fn cancel_turn(&self, turn: String) -> bool {
+    fn cancel_turn(&self, turn: String) -> Option<DispatchHandle> {
         // The host measures the duration itself.
         let cancelled = ChatTurnCancelled { turn_id: turn, duration: 0, meta: None };
-        self.chat.dispatch(Action::Chat(ChatAction::TurnCancelled(cancelled))).is_ok()
+        self.chat.dispatch(Action::Chat(ChatAction::TurnCancelled(cancelled))).ok()
+    }
+
+    /// Cancels the turn of a prompt. What a broken connection loses is sent again after the reconnect.
+    fn cancel_own_turn(self: &Arc<Self>, turn: String) {
+        let Some(cancelled) = self.cancel_turn(turn.clone()) else { return };
+        if let Some(prompt) = lock(&self.prompts).get_mut(&turn) {
+            prompt.is_cancelling = false;
+        }
+        let session = self.clone();
+        tokio::spawn(async move {
+            if let DispatchOutcome::Lost = cancelled.await {
+                session.cancel_prompt(&turn);
+            }
+        });
+    }
+
+    /// Gives an answer of the editor to the host, again after a broken connection.
+    pub(crate) async fn send_answer(&self, action: &Action) {
+        for _ in 0..ANSWER_ATTEMPTS {
+            match self.chat.dispatch(action.clone()).map(IntoFuture::into_future) {
+                Ok(sent) => match sent.await {
+                    DispatchOutcome::Confirmed(_) => return,
+                    // Another client was faster.
+                    DispatchOutcome::Rejected(reason) => {
+                        return tracing::debug!(reason, session = self.id, "the editor's answer came too late");
+                    }
+                    DispatchOutcome::Lost => {}
+                },
+                Err(DispatchError::NotConnected(_)) => {}
+                Err(error) => {
+                    return tracing::warn!(%error, session = self.id, "the editor's answer cannot be sent");
+                }
+            }
+            if self.host.client.connected().await.is_err() {
+                return;
+            }
+        }
+        tracing::warn!(session = self.id, "the editor's answer was lost: answer again elsewhere");
     }
 
     /// Returns whether the editor waits for a prompt.
@@ -295,7 +335,7 @@ impl EditorSession {
     }
 
     /// Ends the prompt of a turn.
-    pub(crate) fn end_prompt(&self, end: TurnEnd) {
+    pub(crate) fn end_prompt(&self, end: ReportedEnd) {
         if let Some(prompt) = lock(&self.prompts).remove(&end.turn) {
             // The request may be gone.
             prompt.answer.send(PromptEnd::Turn(Box::new(end))).ok();
@@ -310,7 +350,7 @@ impl EditorSession {
     }
 
     /// Ends prompts that are in the chat no more, and cancels those that the editor cancelled.
-    pub(crate) fn settle_prompts(&self) {
+    pub(crate) fn settle_prompts(self: &Arc<Self>) {
         let accepted: Vec<(String, bool)> = {
             let prompts = lock(&self.prompts);
             let accepted = prompts.iter().filter(|(_, prompt)| prompt.is_accepted);
@@ -325,10 +365,7 @@ impl EditorSession {
                 }
                 // The report ends it.
                 MessagePlace::Ended => {}
-                MessagePlace::Running if is_cancelling => {
-                    let is_sent = self.cancel_turn(turn.clone());
-                    self.note_cancelled(&turn, is_sent);
-                }
+                MessagePlace::Running if is_cancelling => self.cancel_own_turn(turn),
                 MessagePlace::Queued if is_cancelling => {
                     let removed = ChatPendingMessageRemoved { kind: PendingMessageKind::Queued, id: turn.clone() };
                     let removed = Action::Chat(ChatAction::PendingMessageRemoved(removed));
@@ -336,13 +373,6 @@ impl EditorSession {
                 }
                 MessagePlace::Running | MessagePlace::Queued => {}
             }
-        }
-    }
-
-    fn note_cancelled(&self, turn: &str, is_sent: bool) {
-        if let Some(prompt) = lock(&self.prompts).get_mut(turn) {
-            // Without a connection it is tried again after the reconnect.
-            prompt.is_cancelling = !is_sent;
         }
     }
 }
@@ -378,7 +408,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl PromptEnd {
     /// The answer to `session/prompt`.
     pub(crate) fn response(self) -> Result<acp::PromptResponse, ErrorObject> {
-        use crate::report::TurnOutcome;
+        use crate::report::ReportedOutcome;
         let end = match self {
             PromptEnd::Turn(end) => *end,
             PromptEnd::Removed => return Ok(acp::PromptResponse::new(acp::StopReason::Cancelled)),
@@ -390,9 +420,9 @@ impl PromptEnd {
             PromptEnd::SessionGone => return Err(ErrorObject::internal("the session was closed or deleted")),
         };
         let stop = match end.outcome {
-            TurnOutcome::Complete => acp::StopReason::EndTurn,
-            TurnOutcome::Cancelled => acp::StopReason::Cancelled,
-            TurnOutcome::Failed(error) => {
+            ReportedOutcome::Complete => acp::StopReason::EndTurn,
+            ReportedOutcome::Cancelled => acp::StopReason::Cancelled,
+            ReportedOutcome::Failed(error) => {
                 let message = if error.message.is_empty() { "the turn failed".to_owned() } else { error.message };
                 return Err(ErrorObject::internal(message));
             }

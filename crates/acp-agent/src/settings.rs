@@ -31,7 +31,7 @@ pub(crate) enum SettingChange {
     Agent(String),
 }
 
-/// What the settings are made of.
+/// The sources of a session's settings.
 #[derive(Debug)]
 pub(crate) struct SettingSource<'a> {
     pub(crate) session: &'a SessionState,

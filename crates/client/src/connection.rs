@@ -31,7 +31,7 @@ use crate::transport::{MessageSink, MessageSocket, MessageStream, TransportError
 /// The requests of the host that are answered at the same time; a further one is refused.
 const HOST_REQUESTS: usize = 64;
 
-/// What the owner of a client does for a connection.
+/// The callbacks of a client's owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionCallbacks<'a> {
     pub(crate) log: Option<&'a FrameLog>,

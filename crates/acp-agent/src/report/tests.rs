@@ -69,7 +69,7 @@ fn turns_that_began_and_ended_unseen_are_told_in_order() {
         "agent_message_chunk 3",
     ];
     assert_eq!(told(&report), expected);
-    assert!(matches!(report.ended[1].outcome, TurnOutcome::Cancelled));
+    assert!(matches!(report.ended[1].outcome, ReportedOutcome::Cancelled));
 }
 
 #[test]

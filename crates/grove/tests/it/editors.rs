@@ -217,24 +217,34 @@ async fn a_permission_answered_by_another_client_withdraws_the_question_of_the_e
     let session = editor.new_session();
     let uri = format!("scripted:/{session}");
     other.subscribe(&uri).await.unwrap();
-    let steps =
-        json!([{"tool": {"name": "shell", "input": "ls", "output": "a.txt", "permission": "shell"}}, {"say": "done"}]);
-    let prompt = editor.script(&session, &steps);
-    let asked = editor.permission();
-    other
-        .until(|other| {
-            other.session(&uri).active_turn.as_ref().is_some_and(|turn| !turn.pending_permissions.is_empty())
-        })
-        .await;
+    let tool = json!({"tool": {"name": "shell", "input": "ls", "output": "a.txt", "permission": "shell"}});
+    let prompt = editor.script(&session, &json!([tool, tool, tool, {"say": "done"}]));
+
+    // A client of version 1 answers.
+    let first = editor.permission();
+    let is_asked = |turn: &grove_wire::v1::ActiveTurn| !turn.pending_permissions.is_empty();
+    other.until(|other| other.session(&uri).active_turn.as_ref().is_some_and(is_asked)).await;
     let active = other.active(&uri).clone();
-    let request = active.pending_permissions.keys().next().unwrap().to_string();
+    let request = active.pending_permissions.keys().next().unwrap().clone();
     other.approve(&uri, &active.id, &request).await;
     let cancelled = editor.until(|message| message["method"] == "$/cancel_request");
-    assert_eq!(cancelled["params"]["requestId"], asked["id"]);
+    assert_eq!(cancelled["params"]["requestId"], first["id"]);
     // A late answer changes nothing.
-    editor.choose(&asked, "reject_once");
+    editor.choose(&first, "reject_once");
+
+    // The command line answers.
+    let second = editor.permission();
+    let approved = host.place.run(&["approve", &session]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let cancelled = editor.until(|message| message["method"] == "$/cancel_request");
+    assert_eq!(cancelled["params"]["requestId"], second["id"]);
+
+    let third = editor.permission();
+    editor.choose(&third, "allow_once");
     assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!(editor.text("agent_message_chunk"), "done");
+    let updates = editor.received.iter().map(|message| &message["params"]["update"]["status"]);
+    assert_eq!(updates.filter(|status| **status == "completed").count(), 3);
 }
 
 #[test]
@@ -412,4 +422,25 @@ fn a_question_is_a_form_where_the_editor_has_forms_and_words_where_not() {
         }
         assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
     }
+}
+
+#[test]
+fn an_image_of_a_prompt_is_stored_with_it() {
+    let host = Host::start();
+    let mut editor = Editor::start(&host.place, &[]);
+    let session = editor.new_session();
+    let blocks = json!([
+        {"type": "text", "text": r#"script:[{"say": "seen"}]"#},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+    ]);
+    let prompt = editor.begin("session/prompt", json!({"sessionId": session, "prompt": blocks}));
+    let ended = editor.answer(prompt);
+    assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+
+    let mut later = Editor::start(&host.place, &[]);
+    later.call("session/load", json!({"sessionId": session, "cwd": "/", "mcpServers": []}));
+    let updates = later.received.iter().map(|message| &message["params"]["update"]);
+    let said: Vec<&Value> = updates.filter(|update| update["sessionUpdate"] == "user_message_chunk").collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said[1]["content"], json!({"type": "image", "data": "aGk=", "mimeType": "image/png"}));
 }
