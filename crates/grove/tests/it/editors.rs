@@ -262,6 +262,15 @@ fn a_cancelled_prompt_ends_as_cancelled() {
         }
         assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled");
     }
+    let prompt = editor.script(&session, &hang);
+    editor.until(|message| is_update(message, "agent_message_chunk"));
+    let close = editor.begin("session/close", json!({"sessionId": session}));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled");
+    if !editor.received.iter().any(|message| message["id"] == close && message.get("result").is_some()) {
+        editor.answer(close);
+    }
+    let waited = host.place.run(&["wait", &session, "--timeout", "20"]);
+    assert_eq!(waited.code, Some(7), "the turn is cancelled in the host: {waited:?}");
 }
 
 #[tokio::test]
@@ -330,6 +339,13 @@ fn sessions_are_listed_loaded_with_everything_said_resumed_closed_and_deleted() 
     let prompt = editor.script(&session, &json!([{"say": "three"}]));
     assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!(editor.text("agent_message_chunk"), "three", "nothing is told again");
+
+    let forked = editor.call("session/fork", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    let copy = forked["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{forked}")).to_owned();
+    let prompt = editor.script(&copy, &json!([{"say": " four"}]));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.text("agent_message_chunk"), "three four");
+    assert_eq!(editor.call("session/delete", json!({"sessionId": copy}))["result"], json!({}));
 
     assert_eq!(editor.call("session/delete", json!({"sessionId": session}))["result"], json!({}));
     assert_eq!(editor.call("session/list", json!({}))["result"]["sessions"], json!([]));
