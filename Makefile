@@ -4,6 +4,7 @@ CARGO ?= cargo
 STEP := ./tools/step
 PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
+ACP_CLIENTS := crates/grove/tests/acp-clients
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
 .PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
@@ -94,6 +95,14 @@ test-built-sdk: $(SDK)/node_modules/.package-lock.json
 # The SDK's own CLI is no part of it, and nothing of the SDK is compiled.
 $(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
 	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
+
+.PHONY: test-acp
+test-acp: $(ACP_CLIENTS)/node_modules/.package-lock.json ## Run acpx, an ACP client of others, with Grove as its agent (needs node and npm)
+	$(CARGO) build -p grove
+	GROVE_BIN="$(BUILT)/debug/grove" timeout --kill-after=5 300 npm --prefix $(ACP_CLIENTS) test --silent
+
+$(ACP_CLIENTS)/node_modules/.package-lock.json: $(ACP_CLIENTS)/package-lock.json
+	cd $(ACP_CLIENTS) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
 
 test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node and npm; at most 10 minutes)
 	$(CARGO) build -p grove

@@ -43,11 +43,12 @@ impl<D: Dialect> Client<D> {
     /// Must be called on a tokio runtime, where the connection's task runs. The first attempt must succeed; later ones
     /// are repeated as `options` configures.
     pub async fn connect(endpoint: Endpoint, dialect: D, options: Options) -> Result<Self, ConnectError> {
-        let Options { client_id, subscriptions, list_sessions, limits, reconnect, log } = options;
+        let Options { client_id, subscriptions, list_sessions, limits, reconnect, log, requests } = options;
         let client_id = client_id.unwrap_or_else(|| format!("grove-{:016x}{:016x}", random(), random()));
         let shared = Arc::new(ClientState::new(dialect, client_id, limits, list_sessions, &subscriptions));
         let (closing, closed) = watch::channel(false);
-        let driver = Driver { shared: shared.clone(), endpoint, backoff: reconnect, log, closing: CloseSignal(closed) };
+        let closed = CloseSignal(closed);
+        let driver = Driver { shared: shared.clone(), endpoint, backoff: reconnect, log, requests, closing: closed };
         let (first, connected) = oneshot::channel();
         tokio::spawn(driver.run(Some(first)));
         let client = Self { shared, alive: Arc::new(CloseOnDrop { closing }) };

@@ -25,8 +25,18 @@ use crate::client_state::{CallPurpose, ClientState, ConnectionSender, TrackedCal
 use crate::dialect::{Dialect, IncomingNotification, method};
 use crate::driver::CloseSignal;
 use crate::error::{ConnectError, RequestError};
-use crate::options::{FrameDirection, FrameLog};
+use crate::options::{FrameDirection, FrameLog, HostRequest, RequestHandler};
 use crate::transport::{MessageSink, MessageSocket, MessageStream, TransportError};
+
+/// The requests of the host that are answered at the same time; a further one is refused.
+const HOST_REQUESTS: usize = 64;
+
+/// The callbacks of a client's owner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionCallbacks<'a> {
+    pub(crate) log: Option<&'a FrameLog>,
+    pub(crate) requests: Option<&'a RequestHandler>,
+}
 
 /// Reports the first connection, or why it failed.
 pub(crate) type ConnectReply = Option<oneshot::Sender<Result<(), ConnectError>>>;
@@ -74,7 +84,7 @@ impl From<SocketError> for ConnectionEnd {
 pub(crate) async fn serve<D: Dialect>(
     shared: &Arc<ClientState<D>>,
     socket: MessageSocket,
-    log: Option<&FrameLog>,
+    callbacks: ConnectionCallbacks<'_>,
     from_scratch: bool,
     mut closing: CloseSignal,
     first: &mut ConnectReply,
@@ -87,7 +97,18 @@ pub(crate) async fn serve<D: Dialect>(
     if let Err(error) = shared.send_handshake(&sender, from_scratch) {
         return ConnectionEnd::Lost(error.to_string());
     }
-    let reader = ConnectionReader { shared, sender, new, open: FuturesUnordered::new(), attached: false, first, log };
+    let ConnectionCallbacks { log, requests } = callbacks;
+    let reader = ConnectionReader {
+        shared,
+        sender,
+        new,
+        open: FuturesUnordered::new(),
+        requests,
+        answers: FuturesUnordered::new(),
+        attached: false,
+        first,
+        log,
+    };
     let writer = ConnectionWriter { sink, queue, log, pings: shared.limits.silence / 3 };
     let end = tokio::select! {
         end = reader.run(stream) => end,
@@ -108,6 +129,9 @@ struct ConnectionReader<'a, D: Dialect> {
     /// Requests whose responses are handled here, before they are among the open ones.
     new: mpsc::UnboundedReceiver<TrackedCall>,
     open: FuturesUnordered<BoxFuture<'static, TrackedResponse>>,
+    requests: Option<&'a RequestHandler>,
+    /// The answers to requests of the host that are not known yet.
+    answers: FuturesUnordered<BoxFuture<'static, String>>,
     /// The host has accepted this client.
     attached: bool,
     first: &'a mut ConnectReply,
@@ -132,6 +156,9 @@ impl<D: Dialect> ConnectionReader<'_, D> {
             let step = tokio::select! {
                 biased;
                 Some(answered) = self.open.next(), if !self.open.is_empty() => self.answered(answered),
+                Some(answer) = self.answers.next(), if !self.answers.is_empty() => {
+                    self.sender.send(answer).map_err(|error| ConnectionEnd::Lost(error.to_string()))
+                }
                 Some(tracked) = self.new.recv() => {
                     self.open(tracked);
                     Ok(())
@@ -189,9 +216,17 @@ impl<D: Dialect> ConnectionReader<'_, D> {
                 self.settled()
             }
             Ok(jsonrpc::RpcMessage::Request(request)) => {
-                let answer = match request.method.as_ref() {
-                    method::PING => jsonrpc::response_raw(&request.id, "null"),
-                    other => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(other)),
+                let answer = match (request.method.as_ref(), self.requests) {
+                    (method::PING, _) => jsonrpc::response_raw(&request.id, "null"),
+                    (_, Some(requests)) if self.answers.len() < HOST_REQUESTS => {
+                        self.answers.push(answer(requests, request));
+                        return Ok(());
+                    }
+                    (_, Some(_)) => {
+                        let message = format!("{HOST_REQUESTS} requests are open: wait for an answer");
+                        jsonrpc::error(Some(&request.id), &ErrorObject::invalid_request(message))
+                    }
+                    (other, None) => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(other)),
                 };
                 self.sender.send(answer).map_err(|error| ConnectionEnd::Lost(error.to_string()))
             }
@@ -279,6 +314,19 @@ impl<D: Dialect> ConnectionReader<'_, D> {
             first.send(Ok(())).ok();
         }
     }
+}
+
+/// The answer to a request of the host, as a frame.
+fn answer(requests: &RequestHandler, request: jsonrpc::Request<'_>) -> BoxFuture<'static, String> {
+    let params = request.params.unwrap_or(RawValue::NULL).to_owned();
+    let outcome = requests.answer(HostRequest { method: request.method.into_owned(), params });
+    let id = request.id;
+    Box::pin(async move {
+        match outcome.await {
+            Ok(result) => jsonrpc::response_raw(&id, result.get()),
+            Err(error) => jsonrpc::error(Some(&id), &error),
+        }
+    })
 }
 
 /// The response to the first message: a result, or the host's rejection.

@@ -7,10 +7,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client_state::ClientState;
-use crate::connection::{self, ConnectReply, ConnectionEnd};
+use crate::connection::{self, ConnectReply, ConnectionCallbacks, ConnectionEnd};
 use crate::dialect::Dialect;
 use crate::error::ConnectError;
-use crate::options::{Backoff, FrameLog};
+use crate::options::{Backoff, FrameLog, RequestHandler};
 use crate::status::{ClientClosed, ConnectionStatus};
 use crate::transport::{self, Endpoint, TransportError};
 
@@ -19,6 +19,7 @@ pub(crate) struct Driver<D: Dialect> {
     pub(crate) endpoint: Endpoint,
     pub(crate) backoff: Backoff,
     pub(crate) log: Option<FrameLog>,
+    pub(crate) requests: Option<RequestHandler>,
     pub(crate) closing: CloseSignal,
 }
 
@@ -93,7 +94,8 @@ impl<D: Dialect> Driver<D> {
         match opened {
             Ok(Ok(socket)) => {
                 let closing = self.closing.clone();
-                connection::serve(&self.shared, socket, self.log.as_ref(), from_scratch, closing, first).await
+                let callbacks = ConnectionCallbacks { log: self.log.as_ref(), requests: self.requests.as_ref() };
+                connection::serve(&self.shared, socket, callbacks, from_scratch, closing, first).await
             }
             Ok(Err(error)) => ConnectionEnd::NotOpened(error),
             Err(_) => ConnectionEnd::Lost(format!("no connection within {:?}", limits.connect)),

@@ -73,7 +73,7 @@ pub use dialect::ahp::{Ahp, DisposeChat};
 pub use dialect::v1::V1;
 pub use dialect::{Dialect, DispatchOrigin, Model, RequestParams, Unsupported};
 pub use error::{ConnectError, DispatchError, NotConnected, RequestError};
-pub use options::{Backoff, ClientLimits, FrameDirection, FrameLog, Options};
+pub use options::{Backoff, ClientLimits, FrameDirection, FrameLog, HostRequest, Options, RequestHandler};
 pub use resource::{AppliedAction, ResourceChange, ResourceChanges};
 pub use sessions::SessionList;
 pub use status::{ClientClosed, ConnectionStatus};

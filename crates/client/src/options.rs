@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use grove_wire::jsonrpc::ErrorObject;
+use serde_json::value::RawValue;
+
 /// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -18,6 +22,8 @@ pub struct Options {
     pub reconnect: Backoff,
     /// Receives every frame, in both directions.
     pub log: Option<FrameLog>,
+    /// Answers requests of the host. `None`: all but pings are refused.
+    pub requests: Option<RequestHandler>,
 }
 
 impl Default for Options {
@@ -29,6 +35,7 @@ impl Default for Options {
             limits: ClientLimits::default(),
             reconnect: Backoff::default(),
             log: None,
+            requests: None,
         }
     }
 }
@@ -140,6 +147,41 @@ impl FrameLog {
 impl std::fmt::Debug for FrameLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("FrameLog")
+    }
+}
+
+/// A request of the host.
+#[derive(Clone, Debug)]
+pub struct HostRequest {
+    pub method: String,
+    /// `null` if it has none.
+    pub params: Box<RawValue>,
+}
+
+/// Answers requests of the host.
+#[derive(Clone)]
+pub struct RequestHandler(Arc<RequestCallback>);
+
+type RequestCallback = dyn Fn(HostRequest) -> BoxFuture<'static, Result<Box<RawValue>, ErrorObject>> + Send + Sync;
+
+impl RequestHandler {
+    /// It is called from the connection's task, and the future runs there: both must not block. A lost connection drops
+    /// the future.
+    pub fn new<F>(answer: impl Fn(HostRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Box<RawValue>, ErrorObject>> + Send + 'static,
+    {
+        Self(Arc::new(move |request| Box::pin(answer(request))))
+    }
+
+    pub(crate) fn answer(&self, request: HostRequest) -> BoxFuture<'static, Result<Box<RawValue>, ErrorObject>> {
+        (self.0)(request)
+    }
+}
+
+impl std::fmt::Debug for RequestHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RequestHandler")
     }
 }
 

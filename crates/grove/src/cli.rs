@@ -1,5 +1,6 @@
 //! The command line: every command, flag and help text.
 
+mod acp;
 mod agents;
 mod audit;
 mod chats;
@@ -25,6 +26,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use acp::ACP_HELP;
+pub(crate) use acp::AcpArgs;
 use agents::AGENTS_HELP;
 pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, LogsArgs};
 use audit::AUDIT_HELP;
@@ -240,6 +243,12 @@ pub(crate) enum Command {
     /// Relays messages between the SDK and the host, and starts a host in the background if none is running.
     #[command(after_help = COPILOT_HELP)]
     Copilot(CopilotArgs),
+    /// Serve an editor that speaks the Agent Client Protocol (ACP): its sessions are then Grove's
+    ///
+    /// Speaks on stdin and stdout, one JSON message per line. Starts a host in the background if none is running. Nothing
+    /// but messages goes to stdout.
+    #[command(after_help = ACP_HELP)]
+    Acp(AcpArgs),
     /// List other hosts: whether they are reachable, their versions, and how many sessions they have
     #[command(after_help = HOSTS_HELP)]
     Hosts(HostsArgs),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use grove_acp_agent::EditorClient;
 use grove_client::{Ahp, Backoff, Client, ClientLimits, Dialect, FrameLog, Options, RequestError, V1};
 use grove_session_hub::{HostList, ListState};
 use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status, time};
@@ -39,6 +40,8 @@ const SUMMARY: Duration = Duration::from_secs(30 * 60);
 
 /// The number of characters shown of a connection error.
 const WHY: usize = 300;
+/// The number of characters of an editor's name.
+const EDITOR_NAME: usize = 80;
 /// The number of sessions named for an ambiguous argument.
 const SHOWN: usize = 10;
 
@@ -322,6 +325,29 @@ impl HostConnector {
         };
         let dialect = Ahp { info: Some(info), ..Ahp::default() };
         self.connect(dialect, self.options(log)).await
+    }
+
+    /// Connects a client for an editor, which reconnects for as long as the editor runs.
+    pub(crate) async fn editor(&self, editor: EditorClient) -> Result<Client<Ahp>, Failure> {
+        let EditorClient { name, documents } = editor;
+        let info = Implementation {
+            name: "grove-acp".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            title: Some(name.map_or_else(|| "An editor".to_owned(), |name| cut(&name, EDITOR_NAME))),
+        };
+        let reconnect = Backoff { attempts: None, ..RECONNECT };
+        // The host asks such a client for the unsaved versions of files.
+        let meta = documents.is_some().then(|| [("documents".to_owned(), true.into())].into_iter().collect());
+        let options = Options { reconnect, list_sessions: false, requests: documents, ..self.options(None) };
+        self.connect(Ahp { info: Some(info), meta, ..Ahp::default() }, options).await
+    }
+
+    /// Makes sure that the host runs, if it may be started.
+    pub(crate) async fn ensure_host(&self) -> Result<(), Failure> {
+        match &self.at {
+            HostTarget::Here => self.host().await.map(|_| ()),
+            HostTarget::Known(_) => Ok(()),
+        }
     }
 
     /// Connects a client of version 1.

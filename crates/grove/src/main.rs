@@ -151,6 +151,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
         Command::Copilot(args) => commands::copilot::run(&common, &args),
+        Command::Acp(args) => commands::acp::run(&common, &args),
         Command::AhpBridge(_) => commands::bridge::run(&common, &ServeArgs::default(), CloseNotice::Silent),
         Command::Hosts(args) => commands::hosts::run(&common, &args),
         Command::Inspect(args) => commands::inspect::run(&common, &args),

@@ -30,6 +30,8 @@ pub struct Ahp {
     pub versions: Vec<Version>,
     /// The name of this program, for people.
     pub info: Option<Implementation>,
+    /// The `_meta` of `initialize` and `reconnect`: what this client offers beside the protocol.
+    pub meta: Option<ahp::Object>,
     /// The page size of the session list. `None`: the host decides.
     pub list_page: Option<u64>,
 }
@@ -41,7 +43,7 @@ impl Default for Ahp {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             title: None,
         };
-        Self { versions: vec![ahp::version::CURRENT], info: Some(info), list_page: None }
+        Self { versions: vec![ahp::version::CURRENT], info: Some(info), meta: None, list_page: None }
     }
 }
 
@@ -79,6 +81,7 @@ impl Dialect for Ahp {
     fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
         ahp::InitializeParams {
             channel: ROOT.to_owned(),
+            meta: self.meta.clone(),
             protocol_versions: self.versions.iter().map(ToString::to_string).collect(),
             client_id: client_id.to_owned(),
             client_info: self.info.clone(),
@@ -109,10 +112,10 @@ impl Dialect for Ahp {
     fn reconnect(&self, client_id: &str, last_seen_seq: u64, resources: &[String]) -> impl Serialize {
         ahp::ReconnectWithWatermark {
             channel: Some(ROOT.to_owned()),
+            meta: self.meta.clone(),
             client_id: client_id.to_owned(),
             last_seen_server_seq: last_seen_seq,
             subscriptions: resources.to_vec(),
-            ..ahp::ReconnectWithWatermark::default()
         }
     }
 

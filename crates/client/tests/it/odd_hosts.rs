@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{SinkExt, StreamExt};
 use grove_client::{
-    Ahp, ByteStream, Client, ClientClosed, ClientLimits, ConnectionStatus, Dial, DispatchOutcome, Endpoint, Options,
-    RequestError, Subscription, V1,
+    Ahp, ByteStream, Client, ClientClosed, ClientLimits, ConnectionStatus, Dial, DispatchOutcome, Endpoint,
+    HostRequest, Options, RequestError, RequestHandler, Subscription, V1,
 };
+use grove_wire::jsonrpc::ErrorObject;
 use grove_wire::v1::{SessionChange, SessionState};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -290,6 +291,35 @@ async fn a_hosts_requests_are_answered_and_its_own_notifications_are_passed_on()
     peer.say(json!({"method": "x-grove/progress", "params": {"done": 1}})).await;
     let notification = soon("a notification", notifications.recv()).await.unwrap();
     assert_eq!((notification.method.as_str(), notification.params.get()), ("x-grove/progress", r#"{"done":1}"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clients_own_answers_reach_the_host_in_any_order() {
+    let handler = RequestHandler::new(|request: HostRequest| async move {
+        match request.method.as_str() {
+            "slow" => tokio::time::sleep(Duration::from_secs(1)).await,
+            "never" => std::future::pending().await,
+            "fast" => {}
+            other => return Err(ErrorObject::unknown_method(other)),
+        }
+        Ok(request.params)
+    });
+    let (_host, mut peer, _session) = start(Options { requests: Some(handler), ..odd_options() }).await;
+    peer.say(json!({"id": 1, "method": "slow", "params": {"a": 1}})).await;
+    peer.say(json!({"id": 2, "method": "fast"})).await;
+    peer.say(json!({"id": 3, "method": "other"})).await;
+    let mut answered = Vec::new();
+    for _ in 0..3 {
+        answered.push(peer.hear().await.id);
+    }
+    assert_eq!(answered.last(), Some(&json!(1)), "the slow one holds nobody: {answered:?}");
+    // Requests without an answer are bounded, and a ping is no such request.
+    for id in 0..65 {
+        peer.say(json!({"id": format!("n{id}"), "method": "never"})).await;
+    }
+    assert_eq!(peer.hear().await.id, "n64", "refused");
+    peer.say(json!({"id": "q", "method": "ping"})).await;
+    assert_eq!(peer.hear().await.id, "q");
 }
 
 #[tokio::test(start_paused = true)]

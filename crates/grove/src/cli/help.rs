@@ -38,7 +38,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("Hosts and agents", &["hosts", "agents"]),
-    ("Integration", &["copilot", "ahp-bridge", "completions"]),
+    ("Integration", &["acp", "copilot", "ahp-bridge", "completions"]),
     ("Rarely used", &["inspect", "check", "migrate"]),
 ];
 

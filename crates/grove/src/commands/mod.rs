@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+pub(crate) mod acp;
 pub(crate) mod agent_shim;
 pub(crate) mod agents;
 pub(crate) mod answer;

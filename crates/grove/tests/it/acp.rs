@@ -5,6 +5,7 @@
 mod asks;
 mod asks_in_terminal;
 mod creation;
+mod editor;
 mod flood;
 mod life;
 mod places;

@@ -26,6 +26,7 @@ mod copilot;
 mod creation;
 mod dispose;
 mod durable;
+mod editors;
 mod export;
 mod files;
 mod first_use;

@@ -39,6 +39,8 @@ pub enum CallError {
 /// An open call.
 #[derive(Debug)]
 pub struct OutgoingCall {
+    /// The id, to cancel the call by.
+    pub id: u64,
     /// The frame to send.
     pub frame: String,
     answer: oneshot::Receiver<Result<Box<RawValue>, ErrorObject>>,
@@ -79,7 +81,7 @@ impl CallTable {
         let (sender, answer) = oneshot::channel();
         table.last = number;
         table.open.insert(number, sender);
-        Ok(OutgoingCall { frame, answer })
+        Ok(OutgoingCall { id: number, frame, answer })
     }
 
     /// Passes an answer to its open call. `false` if there is none.
