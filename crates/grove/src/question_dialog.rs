@@ -77,7 +77,7 @@ impl QuestionDialog {
                     words.push_str(&format!("\n  {} {}", bold(number + 1), sanitize_line(&option.label)));
                 }
                 if !permission.always_choices().is_empty() {
-                    words.push_str(&format!("\n  {} Always allow …", bold(ALWAYS)));
+                    words.push_str(&format!("\n  {} Allow by a rule …", bold(ALWAYS)));
                 }
                 let prompt = if permission.options.is_empty() { "[y/n]" } else { "[y/n, or a number]" };
                 (words, prompt.to_owned())
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn a_rule_is_shown_as_it_is_stored_before_it_is_chosen() {
         let mut dialog = dialog();
-        assert!(dialog.words().0.contains("Always allow …"), "{:?}", dialog.words());
+        assert!(dialog.words().0.contains("Allow by a rule …"), "{:?}", dialog.words());
         assert!(matches!(dialog.reply("a"), DialogStep::Next));
         let (words, _) = dialog.words();
         assert!(words.contains("allow shell \"make *\" everywhere (/g.toml)"), "{words}");

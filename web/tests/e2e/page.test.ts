@@ -216,7 +216,7 @@ describe('a session', () => {
     ];
     const steps = [{ tool: { name: 'make', input: 'make', output: 'ok', permission: 'shell', options } }];
     await prompt(page, script([...steps, { say: 'Once.' }]));
-    await conversation(page).getByRole('button', { name: 'Always allow' }).click();
+    await conversation(page).getByRole('button', { name: 'Always allow', exact: true }).click();
     await answers(page).getByText('Once.').waitFor();
     await page.getByRole('button', { name: 'Send' }).waitFor();
     await prompt(page, script([...steps, { say: 'Twice.' }]));
@@ -228,7 +228,7 @@ describe('a session', () => {
     await dialog.getByRole('button', { name: 'Ask again for everything' }).click();
     await page.getByRole('button', { name: '1 remembered answer' }).waitFor({ state: 'detached' });
     await prompt(page, script([...steps, { say: 'Thrice.' }]));
-    await conversation(page).getByRole('button', { name: 'Always allow' }).click();
+    await conversation(page).getByRole('button', { name: 'Always allow', exact: true }).click();
     await answers(page).getByText('Thrice.').waitFor();
     expectQuiet();
   });
