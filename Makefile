@@ -7,7 +7,7 @@ SDK := crates/grove/tests/sdk
 ACP_CLIENTS := crates/grove/tests/acp-clients
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
+.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-acp test-built-acp test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,7 @@ test: setup-test ## Everything that must hold: format, language, lints, dependen
 	@$(STEP) tests    ./tools/test-crates all
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
 	@$(STEP) sdk      $(MAKE) --no-print-directory test-built-sdk
+	@$(STEP) acp      $(MAKE) --no-print-directory test-built-acp
 	@$(STEP) browser  env GROVE_BIN="$(BUILT)/debug/grove" npm --prefix web run --silent e2e
 	@$(STEP) docs     env -u RUSTC_WORKSPACE_WRAPPER RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --exclude 'grove-bench-*' --no-deps --locked
 
@@ -96,9 +97,11 @@ test-built-sdk: $(SDK)/node_modules/.package-lock.json
 $(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
 	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
 
-.PHONY: test-acp
-test-acp: $(ACP_CLIENTS)/node_modules/.package-lock.json ## Run acpx, an ACP client of others, with Grove as its agent (needs node and npm)
+test-acp: ## Run acpx, an ACP client of others, with Grove as its agent (needs node and npm)
 	$(CARGO) build -p grove
+	$(MAKE) --no-print-directory test-built-acp
+
+test-built-acp: $(ACP_CLIENTS)/node_modules/.package-lock.json
 	GROVE_BIN="$(BUILT)/debug/grove" timeout --kill-after=5 300 npm --prefix $(ACP_CLIENTS) test --silent
 
 $(ACP_CLIENTS)/node_modules/.package-lock.json: $(ACP_CLIENTS)/package-lock.json
