@@ -23,9 +23,10 @@ pub(crate) const SCREEN: usize = 100;
 /// The maximum number of entries per batch of the host.
 const BATCH: usize = 256;
 
-/// The same as the host's.
+/// The same as the host's: its tasks run on half of the processors.
 fn runtime() -> Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
+    let workers = (std::thread::available_parallelism().map_or(1, usize::from) / 2).max(1);
+    tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().context("no runtime")
 }
 
 async fn open(fs: &LocalFs, log: &LogArgs) -> Result<OpenedLog> {
