@@ -8,7 +8,7 @@ use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{Dialect, DueAnswer, Encode, Outgoing, Queue};
 use grove_wire::ahp::{self as ahp_wire, ROOT};
 use grove_wire::invalid_seq::InvalidSeqAction;
-use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, RpcMessage};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, InvalidMessage, Request, RpcMessage};
 use grove_wire::scopes::{self, further};
 use grove_wire::x_grove::presence::PresenceParams;
 use grove_wire::{v1 as v1_wire, x_grove};
@@ -71,117 +71,104 @@ impl ConnectionPeer {
             self.dialect_peer = PeerDialect::Ahp(Box::new(peer));
         }
         match message {
-            Ok(RpcMessage::Request(request)) => {
-                let id = request.id.clone();
-                let needed = self.needed_scopes(&request.method, request.params);
-                let client = self.client().or_else(|| named_client(request.params));
-                let session = recording::named_session(request.params);
-                let record = recording::begin(
-                    &self.host,
-                    &self.principal,
-                    client.as_ref(),
-                    needed,
-                    &request.method,
-                    session.as_deref(),
-                );
-                let method = x_grove::Method::named(&request.method);
-                let record = match method {
-                    Some(x_grove::Method::Tokens(_)) => {
-                        record.with_detail(recording::named_token(request.params).as_deref())
-                    }
-                    Some(_) | None => record,
-                };
-                let reply = recording::recorded(reply, record);
-                let about = session.and_then(|session| SessionUri::from(session).id());
-                let allowed = self.authorize(needed, &request.method, request.params, client.as_ref(), about.as_ref());
-                if let Err(forbidden) = allowed.await {
-                    let error = not_permitted(&forbidden);
-                    count_refusal(&self.host, &error);
-                    return reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
-                }
-                if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
-                    return self.hub.handle(&client, id, method, request.params, reply).await;
-                }
-                let request = match method {
-                    Some(x_grove::Method::Import(method)) if self.has_begun() => {
-                        return self.imports.handle(id, method, request.params, reply).await;
-                    }
-                    Some(x_grove::Method::Tokens(method)) if self.has_begun() => {
-                        let answered = super::tokens::answer(&self.host, &self.principal, &id, method, request.params);
-                        let super::tokens::TokensAnswer { text, ended } = answered.await;
-                        reply(Encode::Text(text));
-                        return drop(ended);
-                    }
-                    Some(x_grove::Method::Removal(method)) if self.has_begun() => {
-                        let answer = super::removal::answer(&self.host, &id, method, request.params).await;
-                        return reply(Encode::Text(answer));
-                    }
-                    Some(x_grove::Method::History(method)) if self.has_begun() => {
-                        return super::history::handle(&self.host, id, method, request.params, reply);
-                    }
-                    Some(x_grove::Method::Presence) if self.has_begun() => {
-                        let answer = match self.presence(&id, request.params).await {
-                            Ok(answer) => answer,
-                            Err(error) => {
-                                count_refusal(&self.host, &error);
-                                jsonrpc::error(Some(&id), &error)
-                            }
-                        };
-                        return reply(Encode::Text(answer));
-                    }
-                    Some(method) if self.has_begun() => {
-                        return match self.begin_own(id.clone(), method, request.params).await {
-                            // A summary may take long, and must not hold up the client's next messages.
-                            Ok((begun, due)) => {
-                                let host = self.host.clone();
-                                self.host.env().spawn.spawn(Box::pin(async move {
-                                    let answer = begun.answer(&host).await;
-                                    reply(Encode::Text(answer));
-                                    drop(due);
-                                }));
-                            }
-                            Err(error) => {
-                                count_refusal(&self.host, &error);
-                                reply(Encode::later(move || jsonrpc::error(Some(&id), &error)))
-                            }
-                        };
-                    }
-                    Some(_) | None => request,
-                };
-                let answered = match &mut self.dialect_peer {
-                    PeerDialect::V1(peer) => peer.request(request, reply).await,
-                    PeerDialect::Ahp(peer) => peer.request(request, reply).await,
-                };
-                if let Err((reply, error)) = answered {
-                    count_refusal(&self.host, &error);
-                    reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
-                }
-            }
-            Ok(RpcMessage::Notification { method, params }) => {
-                let taken = match &mut self.dialect_peer {
-                    PeerDialect::V1(peer) => peer.notified(&method, params).await,
-                    PeerDialect::Ahp(peer) => peer.notified(&method, params).await,
-                };
-                if let Err(error) = taken {
-                    tracing::debug!(%error, %method, "a client's notification is invalid");
-                    // A notification has no answer, but a client waits for the echo of an action, by its number:
-                    // without a number it is told that no echo will come.
-                    let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;
-                    if is_action && self.has_begun() && params.is_some_and(InvalidSeqAction::has_no_seq) {
-                        self.queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-                    }
-                }
-            }
+            Ok(RpcMessage::Request(request)) => self.handle_request(request, reply).await,
+            Ok(RpcMessage::Notification { method, params }) => self.handle_notification(&method, params).await,
             Ok(RpcMessage::Response { id, outcome }) => match &self.dialect_peer {
                 // The host makes no calls in this dialect, so no answer is expected.
                 PeerDialect::V1(_) => {}
                 PeerDialect::Ahp(peer) => peer.answered(&id, outcome),
             },
-            Err(InvalidMessage { id, error }) => {
-                count_refusal(&self.host, &error);
-                reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error)));
+            Err(InvalidMessage { id, error }) => self.refuse(id, error, reply),
+        }
+    }
+
+    /// Checks a request, begins its record, and has it answered.
+    async fn handle_request(&mut self, request: Request<'_>, reply: ReplySink) {
+        let id = request.id.clone();
+        let needed = self.needed_scopes(&request.method, request.params);
+        let client = self.client().or_else(|| named_client(request.params));
+        let session = recording::named_session(request.params);
+        let record =
+            recording::begin(&self.host, &self.principal, client.as_ref(), needed, &request.method, session.as_deref());
+        let method = x_grove::Method::named(&request.method);
+        let record = match method {
+            Some(x_grove::Method::Tokens(_)) => record.with_detail(recording::named_token(request.params).as_deref()),
+            Some(_) | None => record,
+        };
+        let reply = recording::recorded(reply, record);
+        let about = session.and_then(|session| SessionUri::from(session).id());
+        let allowed = self.authorize(needed, &request.method, request.params, client.as_ref(), about.as_ref());
+        if let Err(forbidden) = allowed.await {
+            return self.refuse(Some(id), not_permitted(&forbidden), reply);
+        }
+        if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
+            return self.hub.handle(&client, id, method, request.params, reply).await;
+        }
+        if let (Some(method), true) = (method, self.has_begun()) {
+            return self.handle_own(id, method, request.params, reply).await;
+        }
+        let answered = match &mut self.dialect_peer {
+            PeerDialect::V1(peer) => peer.request(request, reply).await,
+            PeerDialect::Ahp(peer) => peer.request(request, reply).await,
+        };
+        if let Err((reply, error)) = answered {
+            self.refuse(Some(id), error, reply);
+        }
+    }
+
+    /// Answers one of Grove's own methods, which are the same in every dialect.
+    async fn handle_own(&mut self, id: Id, method: x_grove::Method, params: Option<&RawValue>, reply: ReplySink) {
+        match method {
+            x_grove::Method::Import(method) => self.imports.handle(id, method, params, reply).await,
+            x_grove::Method::Tokens(method) => {
+                let answered = super::tokens::answer(&self.host, &self.principal, &id, method, params);
+                let super::tokens::TokensAnswer { text, ended } = answered.await;
+                reply(Encode::Text(text));
+                drop(ended);
+            }
+            x_grove::Method::Removal(method) => {
+                reply(Encode::Text(super::removal::answer(&self.host, &id, method, params).await));
+            }
+            x_grove::Method::History(method) => super::history::handle(&self.host, id, method, params, reply),
+            x_grove::Method::Presence => match self.presence(&id, params).await {
+                Ok(answer) => reply(Encode::Text(answer)),
+                Err(error) => self.refuse(Some(id), error, reply),
+            },
+            method => match self.begin_own(id.clone(), method, params).await {
+                // A summary may take long, and must not hold up the client's next messages.
+                Ok((begun, due)) => {
+                    let host = self.host.clone();
+                    self.host.env().spawn.spawn(Box::pin(async move {
+                        let answer = begun.answer(&host).await;
+                        reply(Encode::Text(answer));
+                        drop(due);
+                    }));
+                }
+                Err(error) => self.refuse(Some(id), error, reply),
+            },
+        }
+    }
+
+    async fn handle_notification(&mut self, method: &str, params: Option<&RawValue>) {
+        let taken = match &mut self.dialect_peer {
+            PeerDialect::V1(peer) => peer.notified(method, params).await,
+            PeerDialect::Ahp(peer) => peer.notified(method, params).await,
+        };
+        if let Err(error) = taken {
+            tracing::debug!(%error, %method, "a client's notification is invalid");
+            // A notification has no answer, but a client waits for the echo of an action, by its number: without a number
+            // it is told that no echo will come.
+            let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;
+            if is_action && self.has_begun() && params.is_some_and(InvalidSeqAction::has_no_seq) {
+                self.queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
             }
         }
+    }
+
+    /// Answers with an error, and counts it.
+    fn refuse(&self, id: Option<Id>, error: ErrorObject, reply: ReplySink) {
+        count_refusal(&self.host, &error);
+        reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error)));
     }
 
     /// Refuses a request that the client may not make: by its scopes, its folders or its process.
