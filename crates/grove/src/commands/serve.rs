@@ -51,6 +51,8 @@ const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
 const REGISTER: &str = "entrusted.jsonl";
 /// The parts of the heap that threads share, at least. Threads that read and write files must not each keep their own.
 const MIN_ARENAS: usize = 2;
+/// A block of this size has its own pages, in bytes: glibc's default before it grows.
+const MMAP_THRESHOLD: usize = 128 << 10;
 /// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -62,8 +64,9 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     }
     let exporter = log_to_stderr(&settings);
     open_files::raise_limit();
-    if !grove_allocator::limit_arenas(workers().max(MIN_ARENAS)) {
-        tracing::debug!("the allocator keeps memory for as many threads as it likes");
+    let is_limited = grove_allocator::limit_arenas(workers().max(MIN_ARENAS));
+    if !(grove_allocator::fix_mmap_threshold(MMAP_THRESHOLD) && is_limited) {
+        tracing::debug!("the allocator's memory for threads and of large blocks is not limited");
     }
     let runtime = Builder::new_multi_thread().worker_threads(workers()).enable_all().build().context("no runtime")?;
     if let Some(exporter) = exporter {
