@@ -85,7 +85,7 @@ const KEYS: &[LimitKey] = &[
     of_token("token-starts", LimitField::CountRate(|limits| &mut limits.token_starts)),
     of_token("imports", LimitField::Count(|limits| &mut limits.imports)),
     of_host("connections", LimitField::Count(|limits| &mut limits.connections)),
-    of_host("token-connections", LimitField::Count(|limits| &mut limits.token_connections)),
+    of_token("token-connections", LimitField::Count(|limits| &mut limits.token_connections)),
 ];
 
 /// Reads the table. Errors name the file and the key, and say which values are possible.
@@ -194,13 +194,13 @@ mod tests {
     #[test]
     fn limits_of_the_file_take_the_place_of_the_defaults_and_tokens_have_their_own() {
         let file = "[limits]\nsubscriptions = 7\nrequests = { per-second = 20, burst = 200 }\nconnections = 9\n\
-                    [limits.tokens.phone]\nsubscriptions = 3";
+                    [limits.tokens.phone]\nsubscriptions = 3\ntoken-connections = 2";
         let config = config(file).unwrap();
         let limits = config.apply(Limits::default());
         assert_eq!((limits.subscriptions, limits.connections, limits.watches), (7, 9, Limits::default().watches));
         assert_eq!(limits.requests, Rate { per_second: 20, burst: 200 });
         let phone = config.of_tokens(&limits)["phone"];
-        assert_eq!((phone.subscriptions, phone.requests), (3, limits.requests));
+        assert_eq!((phone.subscriptions, phone.requests, phone.token_connections), (3, limits.requests, 2));
         let shown = serde_json::to_value(&config).unwrap();
         assert_eq!(shown["requests"], serde_json::json!({"per-second": 20, "burst": 200}));
         assert_eq!(shown["tokens"]["phone"]["subscriptions"], 3);
@@ -239,6 +239,6 @@ mod tests {
             .collect();
         assert_eq!(rows, KEYS.iter().map(|key| key.name).collect());
         let of_tokens: Vec<_> = KEYS.iter().filter(|key| key.holder == LimitHolder::Host).map(|key| key.name).collect();
-        assert_eq!(of_tokens, ["connections", "token-connections"], "docs/limits.md names those of the host alone");
+        assert_eq!(of_tokens, ["connections"], "docs/limits.md names those of the host alone");
     }
 }

@@ -48,7 +48,12 @@ impl Default for Config {
 impl Config {
     /// The limits of use of every token.
     pub fn usage_limits(&self) -> UsageLimitTable {
-        UsageLimitTable { common: UsageLimits::from(&self.limits), tokens: self.token_limits.clone() }
+        UsageLimitTable {
+            connections: self.limits.connections,
+            owner_connections: self.limits.owner_connections,
+            common: UsageLimits::from(&self.limits),
+            tokens: self.token_limits.clone(),
+        }
     }
 }
 

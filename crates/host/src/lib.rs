@@ -107,4 +107,6 @@ pub use rule_offers::RuleOfferError;
 pub use sequencer::{HostStopped, JournalWriteError};
 pub use token::Token;
 pub use trust::FolderTrust;
-pub use usage::{CallCost, ConnectionUsage, LimitReached, Rate, UsageLimitTable, UsageLimits, UsageSlot};
+pub use usage::{
+    CallCost, ConnectionLimits, ConnectionUsage, LimitReached, Rate, UsageLimitTable, UsageLimits, UsageSlot,
+};

@@ -20,7 +20,7 @@ rates never uses the pool of its token, so a connection that misbehaves costs on
 Connections inside the host's own process (the session hub) have no limits of use. The owner's socket has those of a token.
 
 The last column names the setting in `grove.toml`. `limits.NAME` is a key of the table `[limits]`, and of `[limits.tokens.TOKEN]` for the
-connections of one named token (`host` is the host's own). `connections` and `token-connections` are in `[limits]` alone:
+connections of one named token (`host` is the host's own). `connections` is in `[limits]` alone:
 
 ```toml
 [limits]
@@ -33,8 +33,8 @@ token-bytes = { per-second = 1048576, burst = 8388608 }
 ```
 
 Numbers are from 1 to 1,000,000; rates and bursts are from 1, those of bytes from 16,384. Settings are read when the host starts. Those of
-`[limits]` are read again on SIGHUP, except for `connections` and `token-connections`: the limits of tokens change at once, those of connections for
-the next connection.
+`[limits]` are read again on SIGHUP: the limits of tokens change at once, those of connections for the next connection. With fewer
+`connections` than are open, the open ones stay.
 ";
 
 /// The seconds of a day.

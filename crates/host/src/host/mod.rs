@@ -48,7 +48,7 @@ use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
 use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
-use crate::usage::{ConnectionUsage, UsageLimitTable, UsageTable};
+use crate::usage::{ConnectionLimits, ConnectionUsage, UsageLimitTable, UsageTable};
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -236,6 +236,11 @@ impl Host {
     /// Sets other bounds of use: for tokens at once, for connections from the next one on.
     pub fn set_usage_limits(&self, limits: UsageLimitTable) {
         self.0.usage.set_limits(limits);
+    }
+
+    /// The current bounds of connections, for a token of this name.
+    pub fn connection_limits(&self, token: &str) -> ConnectionLimits {
+        self.0.usage.connections_of(token)
     }
 
     /// Counts the use of a new connection that has not authenticated, with the others of its address.

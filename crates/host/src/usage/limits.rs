@@ -21,18 +21,37 @@ pub struct UsageLimits {
     pub token_large_calls: usize,
     pub token_starts: Rate,
     pub imports: usize,
+    pub token_connections: usize,
 }
 
-/// The bounds of all tokens.
+/// The bounds of all tokens, and of the host's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageLimitTable {
+    /// Authenticated connections of the host.
+    pub connections: usize,
+    /// Connections through the owner's socket, in addition to those.
+    pub owner_connections: usize,
     /// The bounds of tokens that have none of their own.
     pub common: UsageLimits,
     /// The bounds of single tokens, by name.
     pub tokens: BTreeMap<String, UsageLimits>,
 }
 
+/// The connections that a host accepts, and one token has a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    pub all: usize,
+    pub per_token: usize,
+    pub owner: usize,
+}
+
 impl UsageLimitTable {
+    /// The bounds of the connections, with those of the token of this name.
+    pub(super) fn connections(&self, token: &str) -> ConnectionLimits {
+        let per_token = self.of(token).token_connections;
+        ConnectionLimits { all: self.connections, per_token, owner: self.owner_connections }
+    }
+
     pub(super) fn of(&self, token: &str) -> UsageLimits {
         self.tokens.get(token).copied().unwrap_or(self.common)
     }
@@ -54,6 +73,7 @@ impl From<&Limits> for UsageLimits {
             token_large_calls: limits.token_large_calls,
             token_starts: limits.token_starts,
             imports: limits.imports,
+            token_connections: limits.token_connections,
         }
     }
 }

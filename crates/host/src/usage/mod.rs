@@ -20,7 +20,7 @@ use std::time::Duration;
 use grove_checks::Check;
 use grove_core::RefusalKind;
 
-pub use limits::{UsageLimitTable, UsageLimits};
+pub use limits::{ConnectionLimits, UsageLimitTable, UsageLimits};
 pub use rate::Rate;
 use rate::RateBucket;
 
@@ -210,6 +210,11 @@ impl UsageTable {
             usage.set_limits(&limits.common);
         }
         *current = limits;
+    }
+
+    /// The current bounds of connections, for a token of this name.
+    pub(crate) fn connections_of(&self, token: &str) -> ConnectionLimits {
+        lock(&self.limits).connections(token)
     }
 
     fn of(&self, token: &Arc<str>, limits: &UsageLimits) -> Arc<TokenUsage> {

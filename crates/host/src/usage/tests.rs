@@ -9,6 +9,10 @@ use super::*;
 use crate::config::Limits;
 use crate::env::Task;
 
+fn table(common: UsageLimits, tokens: BTreeMap<String, UsageLimits>) -> UsageLimitTable {
+    UsageLimitTable { connections: 10, owner_connections: 1, common, tokens }
+}
+
 #[derive(Clone, Debug, Default)]
 struct SetClock(Arc<AtomicU64>);
 
@@ -35,7 +39,7 @@ struct Scene {
 
 impl Scene {
     fn new(limits: Limits) -> Self {
-        let limits = UsageLimitTable { common: UsageLimits::from(&limits), tokens: BTreeMap::new() };
+        let limits = table(UsageLimits::from(&limits), BTreeMap::new());
         Self { table: UsageTable::new(limits), clock: SetClock::default() }
     }
 
@@ -163,7 +167,7 @@ fn a_token_has_the_bounds_that_are_set_for_its_name() {
     let common = UsageLimits::from(&Limits { token_subscriptions: 1, ..Limits::default() });
     let phone = UsageLimits { token_subscriptions: 2, subscriptions: 7, ..common };
     let scene = Scene::new(Limits::default());
-    scene.table.set_limits(UsageLimitTable { common, tokens: BTreeMap::from([("phone".to_owned(), phone)]) });
+    scene.table.set_limits(table(common, BTreeMap::from([("phone".to_owned(), phone)])));
     let (phone, laptop) = (scene.connection("phone"), scene.connection("laptop"));
     assert_eq!((phone.limits().subscriptions, laptop.limits().subscriptions), (7, Limits::default().subscriptions));
     let held = [phone.subscription().unwrap(), phone.subscription().unwrap(), laptop.subscription().unwrap()];
@@ -184,7 +188,7 @@ fn new_bounds_count_at_once_for_tokens_and_from_the_next_connection_on() {
         token_requests: none,
         ..Limits::default()
     });
-    scene.table.set_limits(UsageLimitTable { common, tokens: BTreeMap::new() });
+    scene.table.set_limits(table(common, BTreeMap::new()));
     assert!(connection.count_messages(5_000).is_zero(), "it keeps its own burst");
     assert!(!connection.count_messages(1).is_zero(), "the pool of its token has none left");
     assert!(!scene.connection("phone").count_messages(1).is_zero());
@@ -244,7 +248,7 @@ fn slots_are_refused_exactly_beyond_the_bounds_and_are_always_given_back() {
         // Starts have a rate, which the next test covers.
         let unlimited = Rate { per_second: 1_000_000, burst: 1_000_000 };
         let mut limits = UsageLimits { token_starts: unlimited, ..dice.limits() };
-        scene.table.set_limits(UsageLimitTable { common: limits, tokens: BTreeMap::new() });
+        scene.table.set_limits(table(limits, BTreeMap::new()));
         let connections: Vec<_> = (0..3).map(|_| scene.connection("phone")).collect();
         let per_connection = limits.large_calls;
         let mut held = HeldSlots::default();
@@ -285,7 +289,7 @@ fn slots_are_refused_exactly_beyond_the_bounds_and_are_always_given_back() {
                 6 => drop(held.subscriptions.pop()),
                 _ => {
                     limits = UsageLimits { token_starts: unlimited, ..dice.limits() };
-                    scene.table.set_limits(UsageLimitTable { common: limits, tokens: BTreeMap::new() });
+                    scene.table.set_limits(table(limits, BTreeMap::new()));
                 }
             }
         }

@@ -58,7 +58,8 @@ impl CopilotPeer {
         };
         let record = recording::begin(host, &principal, Some(self.client()), ScopeSet::NONE, operation, None);
         // A carried client has the slot of its carrier already.
-        if let Err(full) = unauthenticated.admission.admit(principal.token_id().map_or(TokenId::Host, TokenId::Named)) {
+        let token = principal.token_id().map_or(TokenId::Host, TokenId::Named);
+        if let Err(full) = unauthenticated.admission.admit(token, principal.name()) {
             record.finish(AuditOutcome::Refused, Some(&full.to_string()));
             return Err(full.into());
         }

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
 use grove_core::Scope;
-use grove_host::tokens::{HostToken, TokenGrant, TokenLogin, TokenPublicId, TokenRegistry};
+use grove_host::tokens::{HOST_TOKEN_NAME, HostToken, TokenGrant, TokenLogin, TokenPublicId, TokenRegistry};
 use percent_encoding::percent_decode_str;
 
 use super::admission::{Authentication, TokenId};
@@ -67,6 +67,14 @@ impl TokenHolder {
         match self {
             TokenHolder::Token(TokenGrant { id: Some(id), .. }) => TokenId::Named(*id),
             TokenHolder::Owner | TokenHolder::Token(_) => TokenId::Host,
+        }
+    }
+
+    /// The name of that token.
+    pub(super) fn token_name(&self) -> &str {
+        match self {
+            TokenHolder::Token(token) => &token.name,
+            TokenHolder::Owner => HOST_TOKEN_NAME,
         }
     }
 

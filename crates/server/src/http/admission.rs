@@ -10,28 +10,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use grove_checks::Check;
-use grove_host::tokens::TokenPublicId;
+use grove_host::ConnectionLimits;
+use grove_host::tokens::{HOST_TOKEN_NAME, TokenPublicId};
 use sha2::{Digest, Sha256};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 /// The slots for authenticated connections. Clones share them.
 ///
 /// A token has a share of them, so that its holder cannot keep out the holders of others. The owner of the host has
 /// additional slots, which no token gives access to: the host's own socket always works.
-#[derive(Clone, Debug)]
+///
+/// The numbers are asked for with each connection, so they can change while the host runs. Connections beyond a smaller
+/// number stay; the next one is rejected.
+#[derive(Clone)]
 pub(super) struct ConnectionSlots {
-    common: Arc<Semaphore>,
-    owners: Arc<Semaphore>,
-    tokens: Arc<Mutex<HashMap<TokenId, usize>>>,
-    limits: ConnectionSlotLimits,
+    used: Arc<Mutex<UsedSlots>>,
+    /// Signals that a slot is free again.
+    freed: Arc<Notify>,
+    limits: Arc<dyn Fn(&str) -> ConnectionLimits + Send + Sync>,
 }
 
-/// The numbers of slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ConnectionSlotLimits {
-    pub(super) all: usize,
-    pub(super) per_token: usize,
-    pub(super) owner: usize,
+/// The slots in use.
+#[derive(Debug, Default)]
+struct UsedSlots {
+    common: usize,
+    owner: usize,
+    tokens: HashMap<TokenId, usize>,
+}
+
+impl std::fmt::Debug for ConnectionSlots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectionSlots").field("used", &self.used).finish_non_exhaustive()
+    }
 }
 
 /// Identifies the token of a connection, without holding the token itself.
@@ -56,26 +66,37 @@ pub(crate) type ConnectionSlot = Arc<ConnectionPermit>;
 
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
-    _permit: OwnedSemaphorePermit,
-    _share: Option<TokenSlot>,
+    slots: ConnectionSlots,
+    kind: SlotKind,
 }
 
-/// One of a token's slots.
-#[derive(Debug)]
-struct TokenSlot {
-    tokens: Arc<Mutex<HashMap<TokenId, usize>>>,
-    token: TokenId,
+/// The share that a slot is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotKind {
+    /// A common slot, taken by the owner.
+    Common,
+    Owner,
+    Token(TokenId),
 }
 
-impl Drop for TokenSlot {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = tokens.get_mut(&self.token) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                tokens.remove(&self.token);
+        let mut used = self.slots.used();
+        match self.kind {
+            SlotKind::Owner => used.owner -= 1,
+            SlotKind::Common => used.common -= 1,
+            SlotKind::Token(token) => {
+                used.common -= 1;
+                if let Some(count) = used.tokens.get_mut(&token) {
+                    *count -= 1;
+                    if *count == 0 {
+                        used.tokens.remove(&token);
+                    }
+                }
             }
         }
+        drop(used);
+        self.slots.freed.notify_one();
     }
 }
 
@@ -89,44 +110,60 @@ pub(crate) enum ConnectionLimitReached {
 }
 
 impl ConnectionSlots {
-    pub(super) fn new(limits: ConnectionSlotLimits) -> Self {
-        Self {
-            common: Arc::new(Semaphore::new(limits.all)),
-            owners: Arc::new(Semaphore::new(limits.owner)),
-            tokens: Arc::default(),
-            limits,
-        }
+    /// Slots whose numbers depend on the name of a token.
+    pub(super) fn new(limits: impl Fn(&str) -> ConnectionLimits + Send + Sync + 'static) -> Self {
+        Self { used: Arc::default(), freed: Arc::default(), limits: Arc::new(limits) }
     }
 
-    /// Takes a slot for a connection with a token.
-    fn take(&self, token: TokenId) -> Result<ConnectionSlot, ConnectionLimitReached> {
-        let full = ConnectionLimitReached::Host { limit: self.limits.all };
-        let permit = self.common.clone().try_acquire_owned().map_err(|_| full)?;
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = tokens.entry(token).or_default();
-        if Check::TokenConnections.is_enforced() && *count >= self.limits.per_token {
-            return Err(ConnectionLimitReached::Token { limit: self.limits.per_token });
+    /// Takes a slot for a connection with a token of this name.
+    fn take(&self, token: TokenId, name: &str) -> Result<ConnectionSlot, ConnectionLimitReached> {
+        let limits = (self.limits)(name);
+        let mut used = self.used();
+        if used.common >= limits.all {
+            return Err(ConnectionLimitReached::Host { limit: limits.all });
         }
-        *count += 1;
-        drop(tokens);
-        let share = Some(TokenSlot { tokens: self.tokens.clone(), token });
-        Ok(Arc::new(ConnectionPermit { _permit: permit, _share: share }))
+        let of_token = used.tokens.get(&token).copied().unwrap_or_default();
+        if Check::TokenConnections.is_enforced() && of_token >= limits.per_token {
+            return Err(ConnectionLimitReached::Token { limit: limits.per_token });
+        }
+        used.common += 1;
+        used.tokens.insert(token, of_token + 1);
+        drop(used);
+        Ok(Arc::new(ConnectionPermit { slots: self.clone(), kind: SlotKind::Token(token) }))
     }
 
     /// Takes a slot for the owner.
     fn take_as_owner(&self) -> Result<ConnectionSlot, ConnectionLimitReached> {
-        let permit = self.common.clone().try_acquire_owned().or_else(|_| self.owners.clone().try_acquire_owned());
-        let permit = permit.map_err(|_| ConnectionLimitReached::Host { limit: self.limits.all + self.limits.owner })?;
-        Ok(Arc::new(ConnectionPermit { _permit: permit, _share: None }))
+        let limits = (self.limits)(HOST_TOKEN_NAME);
+        let mut used = self.used();
+        let kind = if used.common < limits.all {
+            used.common += 1;
+            SlotKind::Common
+        } else if used.owner < limits.owner {
+            used.owner += 1;
+            SlotKind::Owner
+        } else {
+            return Err(ConnectionLimitReached::Host { limit: limits.all + limits.owner });
+        };
+        drop(used);
+        Ok(Arc::new(ConnectionPermit { slots: self.clone(), kind }))
     }
 
     /// Waits until all slots are free.
     pub(super) async fn all_free(&self) {
-        for (places, count) in [(&self.common, self.limits.all), (&self.owners, self.limits.owner)] {
-            let all = u32::try_from(count).unwrap_or(u32::MAX);
-            // The semaphores are never closed, so this only ends with all permits in hand.
-            drop(places.acquire_many(all).await);
+        let is_used = || {
+            let used = self.used();
+            used.common + used.owner > 0
+        };
+        // `Notify` remembers a slot that is freed between the check and the wait.
+        while is_used() {
+            self.freed.notified().await;
         }
+    }
+
+    fn used(&self) -> MutexGuard<'_, UsedSlots> {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,15 +319,15 @@ impl Admission {
         Ok((Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, Rejected(None)))
     }
 
-    /// Admits a client that has authenticated.
+    /// Admits a client that has authenticated, with a token of this name.
     ///
     /// A WebSocket outlives the HTTP connection that it started as, so the caller keeps the slot.
-    pub(crate) fn admit(&self, token: TokenId) -> Result<ConnectionSlot, ConnectionLimitReached> {
+    pub(crate) fn admit(&self, token: TokenId, name: &str) -> Result<ConnectionSlot, ConnectionLimitReached> {
         let mut admission_state = self.admission_state.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match &*admission_state {
             AdmissionState::Admitted(place) => return Ok(place.clone()),
             AdmissionState::Pending { place: Some(place), .. } => place.clone(),
-            AdmissionState::Pending { place: None, .. } => self.places.take(token)?,
+            AdmissionState::Pending { place: None, .. } => self.places.take(token, name)?,
         };
         *admission_state = AdmissionState::Admitted(place.clone());
         Ok(place)
@@ -309,11 +346,11 @@ mod tests {
 
     #[test]
     fn the_stranger_who_waited_longest_gives_way_and_nobody_who_came_in() {
-        let limits = ConnectionSlotLimits { all: 2, per_token: 2, owner: 1 };
-        let (places, pending_connections) = (ConnectionSlots::new(limits), PendingConnections::new(2));
+        let limits = ConnectionLimits { all: 2, per_token: 2, owner: 1 };
+        let (places, pending_connections) = (ConnectionSlots::new(move |_| limits), PendingConnections::new(2));
         let mut first = Admission::pending_connection(places.clone(), &pending_connections);
         let mut second = Admission::pending_connection(places.clone(), &pending_connections);
-        let place = first.0.admit(TokenId::Host).unwrap();
+        let place = first.0.admit(TokenId::Host, "host").unwrap();
         let mut third = Admission::pending_connection(places.clone(), &pending_connections);
         assert!(![&mut first, &mut second, &mut third].into_iter().any(is_rejected));
         let mut fourth = Admission::pending_connection(places.clone(), &pending_connections);
@@ -322,18 +359,18 @@ mod tests {
         let mut fifth = Admission::pending_connection(places.clone(), &pending_connections);
         assert!(!is_rejected(&mut fourth) && !is_rejected(&mut fifth), "one has gone by itself");
         // A slot is in use until its last holder drops it.
-        fourth.0.admit(TokenId::Host).unwrap();
+        fourth.0.admit(TokenId::Host, "host").unwrap();
         drop(first);
-        assert_eq!(fifth.0.admit(TokenId::Host).unwrap_err(), ConnectionLimitReached::Host { limit: 2 });
+        assert_eq!(fifth.0.admit(TokenId::Host, "host").unwrap_err(), ConnectionLimitReached::Host { limit: 2 });
         drop(place);
-        fifth.0.admit(TokenId::Host).unwrap();
+        fifth.0.admit(TokenId::Host, "host").unwrap();
     }
 
     #[test]
     fn one_token_cannot_take_all_places_and_nobody_can_take_the_owners() {
-        let places = ConnectionSlots::new(ConnectionSlotLimits { all: 3, per_token: 2, owner: 2 });
+        let places = ConnectionSlots::new(|_| ConnectionLimits { all: 3, per_token: 2, owner: 2 });
         let pending_connections = PendingConnections::new(10);
-        let arrives = |token| Admission::pending_connection(places.clone(), &pending_connections).0.admit(token);
+        let arrives = |token| Admission::pending_connection(places.clone(), &pending_connections).0.admit(token, "any");
         let held = [arrives(TokenId::Host).unwrap(), arrives(TokenId::Host).unwrap()];
         assert_eq!(arrives(TokenId::Host).unwrap_err(), ConnectionLimitReached::Token { limit: 2 });
         let lease = TokenId::lease("a hook's");
@@ -344,6 +381,33 @@ mod tests {
         drop((held, other));
         arrives(TokenId::Host).unwrap();
         drop(owner);
-        assert!(places.tokens.lock().unwrap().is_empty(), "what is free again is not counted");
+        assert!(places.used().tokens.is_empty(), "what is free again is not counted");
+    }
+
+    #[test]
+    fn other_numbers_count_from_the_next_connection_on_and_a_token_may_have_its_own() {
+        let all = Arc::new(Mutex::new(2));
+        let current = all.clone();
+        let places = ConnectionSlots::new(move |name| {
+            let per_token = if name == "phone" { 1 } else { 9 };
+            ConnectionLimits { all: *current.lock().unwrap(), per_token, owner: 0 }
+        });
+        let pending_connections = PendingConnections::new(10);
+        let (phone, laptop) = (TokenId::lease("phone"), TokenId::lease("laptop"));
+        let arrives =
+            |token, name| Admission::pending_connection(places.clone(), &pending_connections).0.admit(token, name);
+        let first = arrives(phone, "phone").unwrap();
+        assert_eq!(arrives(phone, "phone").unwrap_err(), ConnectionLimitReached::Token { limit: 1 });
+        let second = arrives(laptop, "laptop").unwrap();
+        assert_eq!(arrives(laptop, "laptop").unwrap_err(), ConnectionLimitReached::Host { limit: 2 });
+        *all.lock().unwrap() = 3;
+        let third = arrives(laptop, "laptop").unwrap();
+        *all.lock().unwrap() = 1;
+        drop(third);
+        assert_eq!(arrives(laptop, "laptop").unwrap_err(), ConnectionLimitReached::Host { limit: 1 });
+        assert!(places.all_free().now_or_never().is_none());
+        drop((first, second));
+        assert!(places.all_free().now_or_never().is_some());
+        arrives(laptop, "laptop").unwrap();
     }
 }

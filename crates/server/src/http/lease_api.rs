@@ -36,7 +36,7 @@ pub(super) async fn answer(
     let place = token.as_deref().and_then(|token| server.host.leased_chat(token));
     let (Some(token), Some(place)) = (token, place) else { return AccessError::Bearer.into_response() };
     // A summary takes long, and no pending connection may displace it.
-    if let Err(full) = client_admission.admit(TokenId::lease(&token)) {
+    if let Err(full) = client_admission.admit(TokenId::lease(&token), HOOK) {
         return full.into_response();
     }
     let Ok(body) = to_bytes(request.into_body(), MAX_BODY_BYTES).await else {

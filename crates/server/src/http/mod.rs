@@ -46,7 +46,7 @@ pub use unix::UnixSocket;
 
 use access::{AccessError, TokenHolder, check_content_type, check_length, check_site, in_query};
 pub(crate) use admission::{Admission, Rejected, TokenId};
-use admission::{Authentication, ConnectionSlotLimits, ConnectionSlots, PendingConnections};
+use admission::{Authentication, ConnectionSlots, PendingConnections};
 use attended::AttendedSessions;
 use client_activity::ClientActivity;
 use page_access::{ChallengeResponse, Nonce, PageLogin, ProofRate, named_token};
@@ -108,11 +108,9 @@ impl std::fmt::Debug for HostServer {
 impl HostServer {
     /// A server without listeners.
     pub fn new(host: Host) -> Self {
-        let limits = &host.config().limits;
-        let places = ConnectionSlots::new(ConnectionSlotLimits {
-            all: limits.connections,
-            per_token: limits.token_connections,
-            owner: limits.owner_connections,
+        let places = ConnectionSlots::new({
+            let host = host.clone();
+            move |token| host.connection_limits(token)
         });
         Self {
             page: None,
@@ -485,7 +483,7 @@ async fn upgrade(
         Ok(login) => login,
         Err(refusal) => return refusal.into_response(),
     };
-    let place = match client_admission.admit(holder.token_id()) {
+    let place = match client_admission.admit(holder.token_id(), holder.token_name()) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };

@@ -140,13 +140,13 @@ pub(super) async fn carry(
         let help = format!("clients of a port must send a secret: give it in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();
     }
-    let place = match client_admission.admit(holder.token_id()) {
+    let place = match client_admission.admit(holder.token_id(), holder.token_name()) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.client_activity.begin();
-    let opened = opened(&server, &program, secret, keeps_temp_files);
+    let opened = opened(&server, &program, secret, keeps_temp_files, folder);
     let principal = match client {
         Some(client) => Arc::new(Principal::clone(&server.principal(holder, process)).relaying(client)),
         None => server.principal(holder, process),

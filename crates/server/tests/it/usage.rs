@@ -203,7 +203,7 @@ async fn limits_of_a_named_token_count_for_its_connections_and_can_be_changed() 
     let refused = first.subscribe("ahp-session:/b").await.unwrap_err();
     assert_eq!(refused.data.unwrap()["limit"], "subscriptions");
 
-    host.set_usage_limits(UsageLimitTable { common, tokens: BTreeMap::new() });
+    host.set_usage_limits(UsageLimitTable { common, tokens: BTreeMap::new(), ..Config::default().usage_limits() });
     let refused = first.subscribe("ahp-session:/b").await.unwrap_err();
     assert_eq!(refused.data.unwrap()["limit"], "subscriptions", "a connection keeps its limits");
     let mut second = ahp_client(&dialer, "second").await;
