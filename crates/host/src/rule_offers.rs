@@ -1,7 +1,7 @@
 //! "Always allow": the rules that a pending permission request offers, and storing one of them.
 //!
 //! A session offers the narrowest rules that would answer the request. A client names the rule that the person has seen;
-//! the host compares it with the offers, stores it, and lets the session judge its pending requests again. The agent gets its
+//! the host compares it with the offers, stores it, and lets the sessions that it applies to judge their pending requests again. The agent gets its
 //! option for this time only, so that it asks again and the host keeps judging.
 
 use std::path::PathBuf;
@@ -106,7 +106,22 @@ impl Host {
         let (done, reply) = oneshot::channel();
         self.tell_session(session, ToSession::JudgePending(done)).await?;
         reply.await.map_err(|_| gone())?;
+        self.judge_pending_of_others(session);
         Ok(PolicyAllowResult { text, file: Some(file.to_string_lossy().into_owned()) })
+    }
+
+    /// Lets the other open sessions judge their pending permission requests by the rules of the files.
+    ///
+    /// Nobody waits for it: a session that is busy does so later.
+    fn judge_pending_of_others(&self, session: &SessionUri) {
+        let others: Vec<_> = self.sessions().open.values().filter(|other| other.uri != *session).cloned().collect();
+        self.0.env.spawn.spawn(Box::pin(async move {
+            for other in others {
+                let (done, _) = oneshot::channel();
+                // A session that has ended has no pending requests.
+                other.inbox.send(ToSession::JudgePending(done)).await.ok();
+            }
+        }));
     }
 
     async fn ask_for_offers(&self, place: &ChatAddress, request: &str) -> Result<RuleOffers, SessionRequestError> {

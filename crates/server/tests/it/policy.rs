@@ -182,6 +182,9 @@ async fn a_stored_rule_answers_the_request_and_those_of_other_sessions() {
     let mut client = host.ahp("a").await;
     let chat = client.ready_session(URI).await;
     let call = run(&mut client, &chat, "t1", asks("make")).await;
+    let waiting = client.ready_session("scripted:/waiting").await;
+    let pending = run(&mut client, &waiting, "t1", asks("make")).await;
+    assert!(matches!(pending, ToolCallState::PendingConfirmation(_)), "{pending:?}");
     let params = json!({"channel": chat, "request": call.id().unwrap()});
     let offers = client.ask("x-grove/policy/offers", params.clone()).await.unwrap();
     let mut params = params;
@@ -194,6 +197,11 @@ async fn a_stored_rule_answers_the_request_and_those_of_other_sessions() {
     assert_eq!(stored["file"], "/grove.toml");
     assert_eq!(client.turn_end(&chat, "t1").await.state, TurnState::Complete);
     client.ask("x-grove/policy/allow", params).await.unwrap_err();
+    assert_eq!(
+        client.turn_end(&waiting, "t1").await.state,
+        TurnState::Complete,
+        "it waited before the rule was stored"
+    );
     let other = client.ready_session("scripted:/other").await;
     let call = run(&mut client, &other, "t1", asks("make")).await;
     assert!(matches!(call, ToolCallState::Completed(_)), "{call:?}");
