@@ -8,6 +8,7 @@
 //! - [`listeners`]: the addresses that the host listens on; [`open_files`]: the limit of open files
 //! - [`disk_usage`], [`garbage`]: the size of the data folder, and the files that nothing needs
 //! - [`debug_bundle`]: facts about a host for reports of problems
+//! - [`copilot_flags`], [`copilot_table`]: options and model names of the Copilot SDK
 //! - [`telemetry`]: export of spans to an OpenTelemetry collector
 //! - [`commands`]: one module per command
 //!
@@ -27,6 +28,8 @@ mod chat_client;
 mod cli;
 mod commands;
 mod connect;
+mod copilot_flags;
+mod copilot_table;
 mod damage_file;
 mod data_folder;
 mod debug_bundle;
@@ -60,16 +63,18 @@ mod telemetry;
 mod tokens_file;
 mod trust;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use cli::{Cli, Command, ConfigCommand, DebugCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
 use commands::bridge::CloseNotice;
 use commands::marks::SessionFlag;
 
 fn main() -> ExitCode {
-    let typed = as_typed(std::env::args_os());
+    let typed = copilot_flags::as_typed(std::env::args_os(), &mut Cli::command(), |option| {
+        anstream::eprintln!("grove: `grove copilot` has no option {}: it is ignored", option.display());
+    });
     let wants_json = json_errors::is_asked(&typed);
     let cli = match Cli::parse_grouped(typed) {
         Ok(cli) => cli,
@@ -94,15 +99,6 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
-}
-
-/// The arguments. The Copilot SDK starts the program as its CLI, without naming the subcommand.
-fn as_typed(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut args: Vec<OsString> = args.collect();
-    if args.get(1).is_some_and(|first| first == "--headless") {
-        args.insert(1, "copilot".into());
-    }
-    args
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {

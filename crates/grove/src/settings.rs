@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
+use crate::copilot_table::{self, CopilotConfig};
 use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
 use crate::limits_table::{self, LimitsConfig};
@@ -87,6 +88,10 @@ pub(crate) const IDLE_EXIT: u64 = 600;
 pub(crate) const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// The idle limit of an agent's process, in seconds without a turn.
 pub(crate) const AGENT_IDLE: u64 = 600;
+/// The time that an agent may take to answer `initialize`, in seconds. Some are interpreters that load for seconds.
+pub(crate) const AGENT_START: NonZeroU64 = NonZeroU64::MIN.saturating_add(14);
+/// The time that an agent may take to stop a cancelled turn, in seconds.
+pub(crate) const AGENT_CANCEL: NonZeroU64 = NonZeroU64::MIN.saturating_add(4);
 /// The time after which an idle session is evicted from memory, in seconds.
 const SESSION_IDLE: u64 = 600;
 /// The size above which output and messages are written to files, in bytes.
@@ -127,6 +132,10 @@ pub(crate) struct Settings {
     pub(crate) max_agents: Setting<NonZeroUsize>,
     /// Seconds.
     pub(crate) agent_idle: Setting<u64>,
+    /// Seconds until an agent has to answer `initialize`.
+    pub(crate) agent_start: Setting<NonZeroU64>,
+    /// Seconds until an agent has to stop a cancelled turn.
+    pub(crate) agent_cancel: Setting<NonZeroU64>,
     pub(crate) session_idle: Setting<u64>,
     pub(crate) spill_bytes: Setting<NonZeroUsize>,
     /// Operations that take longer are logged, in milliseconds; 0 means none.
@@ -151,6 +160,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Setting<LimitsConfig>,
     /// The export of spans to an OpenTelemetry collector.
     pub(crate) telemetry: Setting<TelemetryConfig>,
+    /// Model names of the Copilot SDK's programs.
+    pub(crate) copilot: Setting<CopilotConfig>,
     /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
@@ -225,6 +236,8 @@ impl Settings {
             default_agent: layers.one("default-agent", serve.default_agent.clone(), || DEFAULT_AGENT.to_owned())?,
             max_agents: layers.one("max-agents", serve.max_agents, || MAX_AGENTS)?,
             agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
+            agent_start: layers.one("agent-start", None, || AGENT_START)?,
+            agent_cancel: layers.one("agent-cancel", None, || AGENT_CANCEL)?,
             session_idle: layers.one("session-idle", serve.session_idle, || SESSION_IDLE)?,
             spill_bytes: layers.one("spill-bytes", serve.spill_bytes, || SPILL_BYTES)?,
             slow_ms: layers.one("slow-ms", serve.slow_ms, || SLOW_MS)?,
@@ -237,6 +250,7 @@ impl Settings {
             history: layers.history()?,
             limits: layers.limits()?,
             telemetry: layers.telemetry()?,
+            copilot: layers.copilot()?,
             agents: layers.agents()?,
             data_dir,
             default_directory,
@@ -321,6 +335,8 @@ const KEYS: &[&str] = &[
     "default-agent",
     "max-agents",
     "agent-idle",
+    "agent-start",
+    "agent-cancel",
     "session-idle",
     "spill-bytes",
     "slow-ms",
@@ -333,6 +349,7 @@ const KEYS: &[&str] = &[
     "history",
     "limits",
     "telemetry",
+    "copilot",
     "agents",
     // Read by `PolicyFiles`, again whenever the file changes.
     "policy",
@@ -474,6 +491,13 @@ impl Layers {
         let table = self.values.get("telemetry");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: telemetry::read(&self.file, table)?, source })
+    }
+
+    /// The settings of the file for programs of the Copilot SDK. No flag and no variable sets them.
+    fn copilot(&self) -> Result<Setting<CopilotConfig>> {
+        let table = self.values.get("copilot");
+        let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
+        Ok(Setting { value: copilot_table::read(&self.file, table)?, source })
     }
 
     /// The agents of the file. No flag and no variable sets them.

@@ -26,6 +26,8 @@ pub struct Config {
     pub temp_files: TempFilePolicy,
     /// The agent of sessions that name none; by default the first one.
     pub default_agent: Option<AgentId>,
+    /// Names of models that clients of the Copilot SDK ask for, each with its `<agent>` or `<agent>/<model>`.
+    pub model_names: BTreeMap<String, String>,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
 }
@@ -40,6 +42,7 @@ impl Default for Config {
             compaction: Compaction::default(),
             temp_files: TempFilePolicy::Removed,
             default_agent: None,
+            model_names: BTreeMap::new(),
             registry: Registry::RELEASED,
         }
     }

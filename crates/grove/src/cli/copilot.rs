@@ -18,13 +18,18 @@ data folder:
   grove copilot --headless --port 4141
 
 A session's `model` names the agent: `scripted`, or `<agent>/<model>`; without
-one it is `default-agent`.";
+one, or with an unknown one, it is `default-agent`. [copilot.models] in
+grove.toml maps other names. Options of the Copilot CLI that Grove does not
+have are ignored with a note.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CopilotArgs {
     /// Serve a program rather than a person; the SDK sets it, and there is no other mode
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "server")]
     headless: bool,
+    // Its name in older releases of the SDK.
+    #[arg(long, hide = true)]
+    server: bool,
     /// Speak on stdin and stdout
     #[arg(long, conflicts_with = "port")]
     pub(crate) stdio: bool,

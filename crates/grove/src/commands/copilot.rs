@@ -162,6 +162,9 @@ impl CopilotRelay {
         if KEEPS_TEMP_FILES.iter().any(|name| std::env::var_os(name).is_some_and(|value| value == "true")) {
             request = request.header(sdk::KEEPS_TEMP_FILES, "true");
         }
+        if let Ok(folder) = std::env::current_dir() {
+            request = request.header(sdk::FOLDER, grove_work::file_uri(&folder));
+        }
         tokio::spawn(connection.with_upgrades());
         let response = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
         if response.status() != hyper::StatusCode::SWITCHING_PROTOCOLS {

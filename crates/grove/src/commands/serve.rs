@@ -372,7 +372,8 @@ async fn serve_sdks(serving: &HostServer, address: SocketAddr, token: HostToken)
         QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let secret = Some(EndpointSecret::Token(token));
-    let config = EndpointConfig { store: StoreName::from("copilot"), secret, keeps_temp_files: false };
+    let config =
+        EndpointConfig { store: StoreName::from("copilot"), secret, keeps_temp_files: false, default_folder: None };
     serving.serve_sdks(config, Box::new(listener));
     Ok(address)
 }
@@ -452,6 +453,7 @@ pub(crate) fn config(settings: &Settings) -> Config {
         compaction: Compaction { at_percent: settings.compact_at.value, keep_tokens: settings.compact_keep.value },
         temp_files: temp_files(),
         default_agent: Some(AgentId::from(settings.default_agent.value.as_str())),
+        model_names: settings.copilot.value.models.clone(),
         ..Config::default()
     }
 }

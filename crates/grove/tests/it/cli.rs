@@ -205,6 +205,8 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": default(json!("scripted")),
         "max-agents": default(json!(16)),
         "agent-idle": default(json!(600)),
+        "agent-start": default(json!(15)),
+        "agent-cancel": default(json!(5)),
         "session-idle": default(json!(600)),
         "spill-bytes": default(json!(64 << 10)),
         "slow-ms": default(json!(500)),
@@ -217,6 +219,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "history": default(json!({"enabled": true, "keep": false, "roots": []})),
         "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
+        "copilot": default(json!({"models": {}})),
         "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
@@ -264,6 +267,8 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": variable("GROVE_DEFAULT_AGENT", json!("mine")),
         "max-agents": from_file(json!(3)),
         "agent-idle": variable("GROVE_AGENT_IDLE", json!(5)),
+        "agent-start": default(json!(15)),
+        "agent-cancel": default(json!(5)),
         "session-idle": default(json!(600)),
         "spill-bytes": from_file(json!(1_000)),
         "slow-ms": default(json!(500)),
@@ -276,6 +281,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "history": from_file(json!({"enabled": true, "keep": true, "roots": []})),
         "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
+        "copilot": default(json!({"models": {}})),
         "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);

@@ -50,6 +50,18 @@ for (const [how, connection] of [
     });
 }
 
+test("options of the Copilot CLI do not end the program, and its working directory is the sessions'", async (t) => {
+    const at = await home(t);
+    const workingDirectory = join(at, "my project");
+    await mkdir(workingDirectory);
+    const args = ["--yolo", "--experimental", "--server", "--model", "gpt-5"];
+    const connection = RuntimeConnection.forStdio({ path: GROVE, args });
+    const client = await spawned(t, at, connection, { workingDirectory, logLevel: "debug" });
+    const session = await client.createSession({ model: "gpt-5", onPermissionRequest: approveAll });
+    const [row] = await client.listSessions();
+    assert.deepEqual([row.sessionId, row.context.workingDirectory ?? row.context.cwd], [session.sessionId, workingDirectory]);
+});
+
 test("a program that brings its storage finds its sessions there the next time", async (t) => {
     const at = await home(t);
     const shelf = new Shelf();

@@ -98,7 +98,13 @@ test("name, model and mode are read and changed", async (t) => {
     assert.equal((await client.listSessions())[0].summary, "my session");
     assert.match((await session.rpc.model.getCurrent()).modelId, /^scripted/);
     await assert.rejects(session.rpc.model.switchTo({ modelId: "no-such-model" }), /Unknown model/);
-    await assert.rejects(client.createSession({ model: "no-such-model", onPermissionRequest: approveAll }), /Unknown model/);
+    const told = [];
+    const onEvent = (event) => told.push(event);
+    const other = await client.createSession({ model: "no-such-model", onPermissionRequest: approveAll, onEvent });
+    assert.match((await other.rpc.model.getCurrent()).modelId, /^scripted/, "the default agent takes its place");
+    await until("it is told", () => told.find((event) => /Unknown model "no-such-model"/.test(event.data.message)));
+    const start = told.find((event) => event.type === "session.start");
+    assert.deepEqual(start, (await other.getEvents())[0], "the first event is the same live and read again");
     assert.equal(await session.rpc.mode.get(), "interactive");
     await assert.rejects(session.rpc.model.setReasoningEffort({ reasoningEffort: "high" }), /no setting for the reasoning effort/);
 });
@@ -195,4 +201,35 @@ test("a permission that waited is put to a client that comes later", async (t) =
     const other = await later.resumeSession(session.sessionId, { onPermissionRequest: approveAll });
     await until("it is answered", async () => said(await other.getEvents()).includes("good"));
     assert.deepEqual((await session.rpc.permissions.pendingRequests()).items, []);
+});
+
+test("a session is closed twice, suspended and closed, shut down and closed", async (t) => {
+    const { at, client, session } = await begin(t);
+    const detach = () => client.connection.sendRequest("session.detach", { sessionId: session.sessionId });
+    assert.deepEqual([await detach(), await detach()], [{ success: true }, { success: true }]);
+    const suspended = await client.createSession({ model: "scripted", onPermissionRequest: approveAll });
+    await suspended.rpc.suspend();
+    await suspended.disconnect();
+    const watcher = await connect(t, at);
+    const ended = await client.createSession({ model: "scripted", onPermissionRequest: approveAll });
+    const watching = await watcher.resumeSession(ended.sessionId, { onPermissionRequest: approveAll });
+    const told = [];
+    for (const seen of [ended, watching]) seen.on("session.shutdown", (event) => told.push(event.data.shutdownType));
+    await ended.rpc.shutdown({});
+    await until("both are told", () => told.length === 2);
+    assert.deepEqual(told, ["routine", "routine"]);
+    await ended.disconnect();
+    assert.deepEqual(await client.stop(), []);
+});
+
+test("every model has the members that typed clients require", async (t) => {
+    const { client } = await begin(t);
+    const { models } = await client.rpc.models.list({});
+    assert.ok(models.length > 0);
+    for (const { id, name, capabilities } of models) {
+        assert.deepEqual([typeof id, typeof name], ["string", "string"]);
+        assert.equal(typeof capabilities.supports.vision, "boolean", id);
+        assert.equal(typeof capabilities.supports.reasoningEffort, "boolean", id);
+        assert.equal(typeof capabilities.limits.max_context_window_tokens, "number", id);
+    }
 });

@@ -84,7 +84,9 @@ impl CopilotPeer {
         };
         match &result {
             Ok(result) => record.finish(recording::outcome(result), None),
-            Err(CopilotError::Failed(reason)) => record.finish(AuditOutcome::Refused, Some(reason)),
+            Err(CopilotError::Failed(reason) | CopilotError::UnknownModel(reason)) => {
+                record.finish(AuditOutcome::Refused, Some(reason))
+            }
             Err(CopilotError::Refused(error)) => record.finish(AuditOutcome::Refused, Some(&error.to_string())),
             Err(CopilotError::Error(error)) => record.finish(AuditOutcome::Refused, Some(&error.message)),
         }
@@ -112,12 +114,11 @@ impl CopilotPeer {
             Method::SessionSend => call.answer_with(|params| self.send(params)),
             Method::SessionAbort => call.answer_with(|params| self.abort(params)),
             Method::SessionGetMessages => call.answer_with(|params| self.messages(params)),
-            Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose | Method::SessionSuspend => {
+            Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose => {
                 call.answer_with(|params| self.detach(params))
             }
-            Method::SessionShutdown => {
-                call.answer_with(|ShutdownParams { session_id, .. }| self.detach(SessionParams { session_id }))
-            }
+            Method::SessionSuspend => call.answer_with(|params| self.suspend(params)),
+            Method::SessionShutdown => call.answer_with(|params| self.shut_session_down(params)),
             Method::SessionDelete => call.answer_with(|params| self.delete(params)),
             Method::SessionList => call.answer_with(|params| self.list(params)),
             Method::SessionGetLastId => call.answer_with(|_: IgnoredAny| self.last_id()),

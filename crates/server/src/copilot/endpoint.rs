@@ -27,6 +27,8 @@ pub struct EndpointConfig {
     pub secret: Option<EndpointSecret>,
     /// Says whether the temporary files of its sessions are kept.
     pub keeps_temp_files: bool,
+    /// The folder of sessions that name none, as a URI: the working directory of the program that the SDK started.
+    pub default_folder: Option<String>,
 }
 
 /// The secret that opens an endpoint.
@@ -111,6 +113,10 @@ impl CopilotEndpoint {
 
     pub(super) fn keeps_temp_files(&self) -> bool {
         self.0.config.keeps_temp_files
+    }
+
+    pub(super) fn default_folder(&self) -> Option<&String> {
+        self.0.config.default_folder.as_ref()
     }
 
     pub(super) fn wrong_tokens(&self) -> &WrongTokens {

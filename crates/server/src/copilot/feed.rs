@@ -9,9 +9,9 @@ use grove_host::sequencer::{ConnectionId, HostStopped, ListenScope, PublishedSta
 use grove_host::subscriber::{Outgoing, Queue};
 use grove_wire::copilot::methods::server::{SESSION_EVENT, SessionEventParams};
 use grove_wire::copilot::project::Projector;
-use grove_wire::copilot::{Event, EventData};
+use grove_wire::copilot::{Event, EventData, EventId};
 use grove_wire::jsonrpc;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::peer::CopilotPeer;
 
@@ -31,7 +31,14 @@ pub(super) struct Feed {
     /// The number of persisted events sent, for clients that wait for more of them.
     updates: watch::Sender<u64>,
     /// Events of the endpoint itself, ordered among the others.
-    asides: mpsc::Sender<EventData>,
+    asides: mpsc::Sender<EndpointEvent>,
+}
+
+/// An event that no event of the session stands for.
+struct EndpointEvent {
+    data: EventData,
+    /// Gets the event's id once it is in the queues of the subscribers.
+    sent: Option<oneshot::Sender<EventId>>,
 }
 
 impl std::fmt::Debug for Feed {
@@ -83,7 +90,7 @@ impl Feeds {
         session: &SessionId,
         connection: ConnectionId,
         subscriber: FeedSubscriber,
-    ) -> Option<(Arc<Feed>, mpsc::Receiver<EventData>)> {
+    ) -> Option<(Arc<Feed>, mpsc::Receiver<EndpointEvent>)> {
         let mut all = self.all();
         if let Some(feed) = all.get(session) {
             feed.subscribers().insert(connection, subscriber);
@@ -149,11 +156,18 @@ impl Feed {
     /// Sends an event to all subscribers that no event of the session stands for.
     pub(super) fn say(&self, data: impl Into<EventData>) {
         // A full buffer drops the event: it is not essential.
-        self.asides.try_send(data.into()).ok();
+        self.asides.try_send(EndpointEvent { data: data.into(), sent: None }).ok();
+    }
+
+    /// Sends such an event, and returns its id once it is in the queues of the subscribers.
+    pub(super) async fn say_and_wait(&self, data: impl Into<EventData>) -> Option<EventId> {
+        let (sent, id) = oneshot::channel();
+        self.asides.send(EndpointEvent { data: data.into(), sent: Some(sent) }).await.ok()?;
+        id.await.ok()
     }
 
     /// Sends an event to all subscribers.
-    fn tell(&self, event: Event) {
+    pub(super) fn tell(&self, event: Event) {
         let (streamed, kept) = (is_streamed(&event), !event.ephemeral);
         let Some(text) = frame(&self.session, event) else { return };
         for subscriber in self.subscribers().values().filter(|subscriber| subscriber.streaming || !streamed) {
@@ -192,7 +206,7 @@ async fn run(
     feeds: Arc<Feeds>,
     feed: Arc<Feed>,
     mut begun: FeedStart,
-    mut asides: mpsc::Receiver<EventData>,
+    mut asides: mpsc::Receiver<EndpointEvent>,
 ) {
     loop {
         let (Some(mut projector), mut events) = begun else { break };
@@ -203,8 +217,11 @@ async fn run(
                     Some(event) => event,
                     None => break,
                 },
-                Some(data) = asides.recv() => {
-                    feed.tell(projector.aside(host.env().clock.now(), data));
+                Some(EndpointEvent { data, sent }) = asides.recv() => {
+                    let event = projector.aside(host.env().clock.now(), data);
+                    let id = event.id.clone();
+                    feed.tell(event);
+                    sent.map(|sent| sent.send(id));
                     continue;
                 }
             };

@@ -5,26 +5,57 @@ use grove_wire::copilot::methods::Model;
 
 use super::peer::{CopilotError, CopilotPeer};
 
+/// The agent and the model for a new session.
+pub(super) struct ModelChoice {
+    pub(super) agent: AgentId,
+    pub(super) model: Option<ModelId>,
+    /// Says what was asked for, if no agent has it and the default agent takes its place.
+    pub(super) fallback: Option<String>,
+}
+
 impl CopilotPeer {
     /// Every model of every agent, under the name by which a session requests it.
     ///
-    /// An agent without known models is requested by its own name.
+    /// An agent without known models is requested by its own name. The names of the configuration come last.
     pub(super) fn models(&self) -> Vec<Model> {
-        let named = |agent: &AgentInfo| {
-            let own = Model { id: agent.id.to_string(), name: agent.display_name.clone(), capabilities: None };
+        let of_agent = |agent: &AgentInfo| {
+            let own = Model::named(agent.id.to_string(), agent.display_name.clone());
             let models = agent.models.iter().map(|model| Model::of(format!("{}/{}", agent.id, model.id), model));
             std::iter::once(own).chain(models).collect::<Vec<_>>()
         };
-        self.host().agent_infos().iter().flat_map(named).collect()
+        let agents = self.host().agent_infos();
+        let mut models: Vec<Model> = agents.iter().flat_map(of_agent).collect();
+        for (name, target) in &self.host().config().model_names {
+            let row = models.iter().find(|model| model.id == *target).cloned();
+            let row = row.unwrap_or_else(|| Model::named(target, target));
+            models.push(Model { id: name.clone(), name: format!("{name} ({})", row.name), ..row });
+        }
+        models
     }
 
-    /// The agent and the model for a requested name: `<agent>`, `<agent>/<model>`, or a model of some agent.
+    /// The agent and the model for a new session. The default agent takes the place of an unknown model, so that a
+    /// program runs that names Copilot's own models and cannot be changed.
+    pub(super) fn choose_model(&self, model: Option<&str>) -> Result<ModelChoice, CopilotError> {
+        match self.agent_for(model) {
+            Ok((agent, model)) => Ok(ModelChoice { agent, model, fallback: None }),
+            Err(CopilotError::UnknownModel(reason)) => {
+                let (agent, model) = self.agent_for(None)?;
+                let fallback = format!("{reason}. The agent {agent} is used with its own model.");
+                Ok(ModelChoice { agent, model, fallback: Some(fallback) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The agent and the model for a requested name: one of the configuration, `<agent>`, `<agent>/<model>`, or a
+    /// model of some agent.
     ///
     /// The default agent comes first.
     pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(AgentId, Option<ModelId>), CopilotError> {
         let default = self.host().default_agent();
         let default = default.ok_or_else(|| CopilotError::Failed("this host has no agent".to_owned()))?;
-        let Some(wanted) = model.filter(|model| !model.is_empty()) else { return Ok((default, None)) };
+        let Some(named) = model.filter(|model| !model.is_empty()) else { return Ok((default, None)) };
+        let wanted = self.host().config().model_names.get(named).map_or(named, String::as_str);
         let agents = self.host().agent_infos();
         let known = |name: &str| agents.iter().find(|agent| agent.id.as_str() == name);
         if let Some(agent) = known(wanted) {
@@ -43,8 +74,9 @@ impl CopilotPeer {
             None => {
                 let agents: Vec<&str> = agents.iter().map(|agent| agent.id.as_str()).collect();
                 let agents = agents.join(", ");
-                Err(CopilotError::Failed(format!(
-                    "Unknown model {wanted:?}: a model is named <agent> or <agent>/<model>, the agents being {agents}"
+                Err(CopilotError::UnknownModel(format!(
+                    "Unknown model {wanted:?}: a model is named <agent> or <agent>/<model>, the agents being {agents}; \
+                     [copilot.models] in grove.toml maps other names"
                 )))
             }
         }

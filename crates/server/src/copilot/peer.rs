@@ -75,6 +75,8 @@ pub(super) type CopilotResult = Result<Box<RawValue>, CopilotError>;
 pub(super) enum CopilotError {
     /// The request was valid, and failed.
     Failed(String),
+    /// No agent has the model.
+    UnknownModel(String),
     /// The session refused a command.
     Refused(CommandError),
     Error(ErrorObject),
@@ -266,7 +268,9 @@ impl CopilotPeer {
         let answering = async move {
             let text = match doing.await {
                 Ok(result) => jsonrpc::response_raw(&id, result.get()),
-                Err(CopilotError::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
+                Err(CopilotError::Failed(reason) | CopilotError::UnknownModel(reason)) => {
+                    jsonrpc::error(Some(&id), &error::failed(&method, reason))
+                }
                 Err(CopilotError::Refused(refusal)) => jsonrpc::error(Some(&id), &error::failed(&method, refusal)),
                 Err(CopilotError::Error(error)) => jsonrpc::error(Some(&id), &error),
             };

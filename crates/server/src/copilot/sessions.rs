@@ -10,7 +10,7 @@ use grove_host::sequencer::{ListenScope, PublishedState};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
 use grove_storage::settings::THINKING_SETTINGS;
-use grove_wire::copilot::events::SessionResume;
+use grove_wire::copilot::events::{SessionResume, SessionShutdown, SessionWarning};
 use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
@@ -20,6 +20,7 @@ use grove_work::GitRepository;
 
 use super::endpoint::CopilotEndpoint;
 use super::feed::FeedSubscriber;
+use super::models::ModelChoice;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 /// The name of a client's offer to answer questions, in refusals and in the audit log.
@@ -43,7 +44,7 @@ impl CopilotPeer {
         }
         self.check_room(&SessionId::from(id.as_str()))?;
         self.note_temp_files(&id);
-        let (agent, model) = self.agent_for(params.model.as_deref())?;
+        let ModelChoice { agent, model, fallback } = self.choose_model(params.model.as_deref())?;
         let folders = self.named_folders(Method::SessionCreate, &params).await?;
         let wanted = CreateSession {
             uri: SessionUri::from(format!("{agent}:/{id}")),
@@ -54,7 +55,9 @@ impl CopilotPeer {
             store: self.storage()?,
         };
         self.host().create_session(wanted).await?;
-        self.open_for_client(&id, params).await
+        let opened = self.open_for_client(&id, params).await?;
+        self.announce_created(&id, fallback).await?;
+        Ok(opened)
     }
 
     pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
@@ -81,11 +84,27 @@ impl CopilotPeer {
 
     /// The folders that a request names, if the client may work there.
     async fn named_folders(&self, method: Method, params: &OpenParams) -> Result<Vec<String>, CopilotError> {
-        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let named = params.working_directory.as_ref();
+        // Copilot's own CLI works in its working directory, which is the client's.
+        let primary = named.or_else(|| self.endpoint().default_folder().filter(|_| method == Method::SessionCreate));
+        let folders = primary.into_iter().chain(params.additional_directories.iter().flatten());
         let folders: Vec<String> = folders.map(|folder| folder_uri(folder)).collect();
         let checked = self.principal().check_folders(self.host(), folders.clone(), method.as_str()).await;
         checked.map_err(|missing| CopilotError::Error(error::not_permitted(method.as_str(), missing)))?;
         Ok(folders)
+    }
+
+    /// Sends the first event of a new session, and the reason if it has another model than the client asked for.
+    async fn announce_created(&self, id: &str, fallback: Option<String>) -> Result<(), CopilotError> {
+        let session = self.find(id).await?;
+        let start = self.look(&session, project::start).await?;
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
+            feed.tell(start);
+            if let Some(message) = fallback {
+                feed.say(SessionWarning { warning_type: "model".to_owned(), message });
+            }
+        }
+        Ok(())
     }
 
     /// Tells all clients that have a session open that another one has opened it.
@@ -147,10 +166,12 @@ impl CopilotPeer {
         fs.location(&grove_storage::paths::folder(&session.id)).ok()
     }
 
+    /// Closes a session for this client. A session that it does not have open stays closed: a client may detach after
+    /// it has suspended the session, or after another client has deleted it.
     pub(super) async fn detach(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
         if !self.closed(&id) {
-            return Err(CopilotError::Failed(format!("Session not found: {id}")));
+            return Ok(Success::YES);
         }
         if let Ok(session) = self.find(&params.session_id).await {
             self.leave(&session.uri).await;
@@ -160,6 +181,24 @@ impl CopilotPeer {
             }
         }
         Ok(Success::YES)
+    }
+
+    /// Closes a session for this client, if the session exists.
+    pub(super) async fn suspend(&self, params: SessionParams) -> Result<Success, CopilotError> {
+        self.find(&params.session_id).await?;
+        self.detach(params).await
+    }
+
+    /// Announces the end of a session to all clients that have it open, and closes it for this one. The session itself
+    /// stays: the others go on with it.
+    pub(super) async fn shut_session_down(&self, params: ShutdownParams) -> Result<Success, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let ShutdownParams { session_id, kind, reason } = params;
+        let shutdown = self.look(&session, move |session| SessionShutdown::of(session, kind, reason)).await?;
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
+            feed.say_and_wait(Box::new(shutdown)).await;
+        }
+        self.detach(SessionParams { session_id }).await
     }
 
     pub(super) async fn delete(&self, params: SessionParams) -> Result<Success, CopilotError> {

@@ -43,7 +43,9 @@ impl CopilotPeer {
             // It may have ended by itself meanwhile.
             match self.carry_out(&session, command).await {
                 Err(CopilotError::Refused(refusal)) => return Ok(Success::failed(refusal.to_string())),
-                Err(CopilotError::Failed(reason)) => return Ok(Success::failed(reason)),
+                Err(CopilotError::Failed(reason) | CopilotError::UnknownModel(reason)) => {
+                    return Ok(Success::failed(reason));
+                }
                 Ok(()) | Err(CopilotError::Error(_)) => {}
             }
         }
@@ -193,7 +195,7 @@ impl CopilotPeer {
                 tracing::debug!(session = %session.id, %refusal, "an answer of an SDK came too late");
                 Ok(Success::NO)
             }
-            Err(CopilotError::Failed(reason)) => {
+            Err(CopilotError::Failed(reason) | CopilotError::UnknownModel(reason)) => {
                 tracing::debug!(session = %session.id, reason, "an answer of an SDK found no session");
                 Ok(Success::NO)
             }

@@ -35,6 +35,8 @@ pub const PIPES: &str = "pipes";
 
 /// Says that the temporary files of its sessions are kept.
 pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
+/// The working directory of the program, as a URI: the folder of sessions that name none.
+pub const FOLDER: &str = "x-grove-folder";
 
 impl HostServer {
     /// Serves SDKs at an address of their own, in a task of its own.
@@ -93,13 +95,15 @@ fn opened(
     program: &str,
     secret: Option<String>,
     keeps_temp_files: bool,
+    default_folder: Option<String>,
 ) -> Arc<ProgramEndpoint> {
     let mut all = server.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(opened) = all.get(program).and_then(Weak::upgrade) {
         return opened;
     }
     let store = StoreName::from(format!("copilot-{program}"));
-    let config = EndpointConfig { store, secret: secret.map(EndpointSecret::Text), keeps_temp_files };
+    let secret = secret.map(EndpointSecret::Text);
+    let config = EndpointConfig { store, secret, keeps_temp_files, default_folder };
     let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), server.wrong_tokens.clone(), config);
     let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
@@ -131,6 +135,7 @@ pub(super) async fn carry(
     };
     let (secret, keeps_temp_files) =
         (header(SECRET).filter(|secret| !secret.is_empty()), header(KEEPS_TEMP_FILES).is_some());
+    let folder = header(FOLDER).filter(|folder| folder.starts_with("file://"));
     let client = header(CLIENT).and_then(|addresses| {
         let (peer, local) = addresses.split_once(' ')?;
         Some(PeerAddress::Tcp { peer: peer.parse().ok()?, local: local.parse().ok()? })

@@ -203,6 +203,7 @@ impl RunningHost {
             store: "copilot".into(),
             secret: Some(EndpointSecret::Text(SECRET.to_owned())),
             keeps_temp_files: false,
+            default_folder: None,
         };
         serving.serve_sdks(config, Box::new(pipes));
         Self { host, tasks, serving, dialer, sdk_dialer }

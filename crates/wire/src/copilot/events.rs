@@ -304,6 +304,7 @@ records! {
         pub messages_length: u64,
     }
 
+    #[derive(Default)]
     pub struct SessionShutdown {
         /// `routine` or `error`.
         pub shutdown_type: Option<String>,
@@ -544,6 +545,20 @@ records! {
     #[derive(Default, Eq)]
     pub struct Abort {
         pub reason: String,
+    }
+}
+
+impl SessionShutdown {
+    /// The event of a client that shuts a session down. Required counters that Grove does not keep are zero.
+    pub fn of(session: &grove_core::Session, kind: Option<String>, reason: Option<String>) -> Self {
+        Self {
+            shutdown_type: Some(kind.unwrap_or_else(|| "routine".to_owned())),
+            error_reason: reason,
+            total_api_duration_ms: Some(0),
+            session_start_time: Some(session.created_at.0),
+            code_changes: Some(serde_json::json!({ "linesAdded": 0, "linesRemoved": 0, "filesModified": [] })),
+            model_metrics: Some(serde_json::json!({})),
+        }
     }
 }
 

@@ -63,6 +63,7 @@ records! {
     pub struct Model {
         pub id: String,
         pub name: String,
+        /// Clients in typed languages refuse a row without it, so Grove always sends it. The CLI does not.
         pub capabilities: Option<ModelCapabilities>,
     }
 
@@ -118,13 +119,41 @@ impl StatusResult {
 impl Model {
     /// An agent's model, under the id by which a session asks for it.
     pub fn of(id: impl Into<String>, model: &grove_core::ModelInfo) -> Self {
-        let capabilities = ModelCapabilities {
-            supports: Some(ModelSupports {
-                vision: Some(model.supports_vision.unwrap_or(false)),
-                reasoning_effort: None,
-            }),
-            limits: Some(ModelLimits { max_context_window_tokens: model.max_context_window, ..ModelLimits::default() }),
-        };
+        let capabilities = ModelCapabilities::new(model.supports_vision, model.max_context_window);
         Self { id: id.into(), name: model.name.clone(), capabilities: Some(capabilities) }
+    }
+
+    /// A row for an agent, or for a name that stands for another model: nothing else is known of it.
+    pub fn named(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), capabilities: Some(ModelCapabilities::new(None, None)) }
+    }
+}
+
+impl ModelCapabilities {
+    /// All members that typed clients require. An unknown size of the window is 0, as the SDK itself writes it.
+    fn new(vision: Option<bool>, window: Option<u64>) -> Self {
+        let vision = Some(vision.unwrap_or(false));
+        Self {
+            supports: Some(ModelSupports { vision, reasoning_effort: Some(false) }),
+            limits: Some(ModelLimits {
+                max_context_window_tokens: Some(window.unwrap_or(0)),
+                ..ModelLimits::default()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_has_the_members_that_typed_clients_require() {
+        let row = serde_json::to_value(Model::named("scripted", "Scripted")).unwrap();
+        let capabilities = serde_json::json!({
+            "supports": { "vision": false, "reasoningEffort": false },
+            "limits": { "max_context_window_tokens": 0 },
+        });
+        assert_eq!(row, serde_json::json!({ "id": "scripted", "name": "Scripted", "capabilities": capabilities }));
     }
 }
