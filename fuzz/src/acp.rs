@@ -2,6 +2,7 @@
 
 use grove_agents::acp::read_update;
 use grove_agents::{AgentEvent, ToolOutputPart};
+use grove_core::Usage;
 
 /// Any lines as messages of an agent: each is reported, with content, or refused with a reason.
 pub fn acp(data: &[u8]) {
@@ -19,6 +20,9 @@ fn says_something(event: &AgentEvent) {
         AgentEvent::Text(text) | AgentEvent::Reasoning(text) | AgentEvent::Notice(text) | AgentEvent::Title(text) => {
             assert!(!text.is_empty());
         }
+        AgentEvent::MessageText(chunk) | AgentEvent::MessageReasoning(chunk) => {
+            assert!(!chunk.message.is_empty() && !chunk.content.is_empty());
+        }
         AgentEvent::Tool(call) => {
             let input = call.input.as_deref().unwrap_or("null");
             assert!(serde_json::from_str::<serde_json::Value>(input).is_ok(), "{input}");
@@ -34,6 +38,7 @@ fn says_something(event: &AgentEvent) {
         AgentEvent::Commands(commands) => assert!(commands.iter().all(|command| !command.name.is_empty())),
         AgentEvent::Plan(entries) => assert!(entries.iter().all(|entry| !entry.content.is_empty())),
         AgentEvent::Usage(usage) => assert!(usage.context.is_some() || usage.cost.is_some()),
+        AgentEvent::CallUsage(usage) => assert!(*usage != Usage::default()),
         AgentEvent::PartContent { mime_type, .. } => assert!(!mime_type.is_empty()),
         other => panic!("an update alone does not tell {other:?}"),
     }

@@ -273,6 +273,9 @@ pub enum AgentEvent {
     /// More of the answer.
     Text(String),
     Reasoning(String),
+    /// More of one message of the answer, for an agent that tells its messages apart.
+    MessageText(MessageChunk),
+    MessageReasoning(MessageChunk),
     ToolStarted(NewToolCall),
     /// The call's input is complete and it runs, or asks first.
     ToolReady {
@@ -298,7 +301,12 @@ pub enum AgentEvent {
     Plan(Vec<PlanEntry>),
     /// A remark about the turn that a person should see.
     Notice(String),
+    /// The usage of the turn so far.
     Usage(Usage),
+    /// The usage of one call of a model, which adds to that of the turn.
+    CallUsage(Usage),
+    /// The reason why the turn waits, in words for a person, until the next report; `None`: it waits no more.
+    Activity(Option<String>),
     InputNeeded {
         request: Box<InputRequest>,
         answer: oneshot::Sender<InputResponse>,
@@ -327,6 +335,8 @@ impl AgentEvent {
             | AgentEvent::AgentSessionId(_) => true,
             AgentEvent::Text(_)
             | AgentEvent::Reasoning(_)
+            | AgentEvent::MessageText(_)
+            | AgentEvent::MessageReasoning(_)
             | AgentEvent::ToolStarted(_)
             | AgentEvent::ToolReady { .. }
             | AgentEvent::ToolCompleted { .. }
@@ -335,10 +345,20 @@ impl AgentEvent {
             | AgentEvent::Plan(_)
             | AgentEvent::Notice(_)
             | AgentEvent::Usage(_)
+            | AgentEvent::CallUsage(_)
+            | AgentEvent::Activity(_)
             | AgentEvent::InputNeeded { .. }
             | AgentEvent::Ended(_) => false,
         }
     }
+}
+
+/// A piece of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageChunk {
+    /// The agent's id of the message.
+    pub message: String,
+    pub content: String,
 }
 
 /// Changes of a tool call. Fields that are not set stay as they were.

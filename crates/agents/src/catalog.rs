@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use grove_core::AgentId;
 
-use crate::acp::AcpProgram;
+use crate::acp::{AcpProgram, FileScope};
 
 pub use agent_entry::AGENTS;
 pub use find::{Installation, find, look_up};
@@ -91,6 +91,7 @@ impl AgentEntry {
             program,
             args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
             auth: self.sign_in(&env).map(str::to_owned),
+            files: FileScope::default(),
             env,
         }
     }

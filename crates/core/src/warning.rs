@@ -8,9 +8,14 @@ use crate::state::RemoteSession;
 /// The end of a warning about a shared folder, which identifies it among others.
 const SHARED_FOLDER: &str = "their changes may collide";
 
-/// The warning that another session is running in the same folder. It holds only as long as both run.
-pub fn shared_folder(other: &str, folder: &str) -> String {
-    format!("{other} is running in {folder}, too: {SHARED_FOLDER}")
+/// The warning that another session, and so many beside it, run in the same folder. It holds only as long as they do.
+pub fn shared_folder(other: &str, more: usize, folder: &str) -> String {
+    let running = match more {
+        0 => format!("{other} is"),
+        1 => format!("{other} and one other are"),
+        more => format!("{other} and {more} others are"),
+    };
+    format!("{running} running in {folder}, too: {SHARED_FOLDER}")
 }
 
 /// Says whether a warning is about a shared folder.

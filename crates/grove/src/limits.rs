@@ -19,6 +19,8 @@ fn the_table_of_limits_has_the_values_of_the_program() {
         ("export-time", LimitValue::Time(crate::telemetry::TIMEOUT)),
         ("agents", LimitValue::Count(crate::settings::MAX_AGENTS.get() as u64)),
         ("agent-idle", LimitValue::Time(Duration::from_secs(crate::settings::AGENT_IDLE))),
+        ("agent-start", LimitValue::Time(Duration::from_secs(crate::settings::AGENT_START.get()))),
+        ("agent-cancel", LimitValue::Time(Duration::from_secs(crate::settings::AGENT_CANCEL.get()))),
         ("agent-answer", LimitValue::Time(crate::agents::backends::TIMEOUT)),
         ("agent-name", LimitValue::Bytes(crate::agents::config_table::NAME_BYTES as u64)),
         ("idle-exit", LimitValue::Time(Duration::from_secs(crate::settings::IDLE_EXIT))),

@@ -287,6 +287,19 @@ pub(crate) fn wording(question: &ChatInputQuestion) -> String {
     }
 }
 
+/// Returns whether a question has to be answered: it is required, and has no default.
+pub(crate) fn needs_answer(question: &ChatInputQuestion) -> bool {
+    is_required(question) && default(question).is_none()
+}
+
+/// A question in a list, with its choices.
+pub(crate) fn listed(question: &ChatInputQuestion) -> String {
+    let optional = if needs_answer(question) { "" } else { " (optional)" };
+    let options = options(question).iter().enumerate();
+    let options = options.map(|(number, option)| format!("\n    {} {}", number + 1, option.label));
+    format!("  {}{optional}{}", wording(question), options.collect::<String>())
+}
+
 pub(crate) fn id(question: &ChatInputQuestion) -> &str {
     match question {
         ChatInputQuestion::Text(question) => &question.id,

@@ -96,6 +96,8 @@ pub enum EndReason {
     NotStarted,
     /// It sent a line that was longer than the limit.
     LineTooLong,
+    /// It closed its stdout and ran on: nothing more could come from it.
+    StdoutClosed,
     /// A host requested it, or the shim got SIGTERM.
     #[serde(rename = "told")]
     Requested,

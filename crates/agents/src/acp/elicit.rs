@@ -28,9 +28,13 @@ pub(crate) fn request(elicitation: &Value, id: RequestId) -> Result<InputRequest
             request.url = Some(url.to_owned());
         }
         "form" => {
-            for (name, schema) in properties(elicitation) {
+            for (name, schema) in properties(elicitation).filter(|(name, _)| chosen_by(elicitation, name).is_none()) {
                 let required = is_required(elicitation, name);
-                match kind(schema) {
+                let kind = kind(schema).map(|kind| match own_answer(elicitation, name) {
+                    Some(_) => with_freeform(kind),
+                    None => kind,
+                });
+                match kind {
                     Some(kind) => request.questions.push(question(name, schema, required, kind)),
                     // An optional question of an unknown type is left unanswered.
                     None if !required => {}
@@ -72,6 +76,34 @@ fn properties(elicitation: &Value) -> impl Iterator<Item = (&String, &Value)> {
 fn is_required(elicitation: &Value, name: &str) -> bool {
     let required = elicitation.get("requestedSchema").and_then(|schema| schema.get("required")?.as_array());
     required.is_some_and(|required| required.iter().any(|required| required == name))
+}
+
+/// The end of the name of a text field in which a person answers a choice in their own words.
+const OWN_ANSWER: &str = "_custom";
+
+/// The field for an own answer to a choice, which Claude Code's adapter adds to each of its questions. As a question of
+/// its own it would look as if it needed an answer, too.
+fn own_answer(elicitation: &Value, name: &str) -> Option<String> {
+    let own = format!("{name}{OWN_ANSWER}");
+    let has_choices =
+        |schema: &Value| matches!(kind(schema), Some(QuestionKind::One { .. } | QuestionKind::Several { .. }));
+    let is_text = |schema: &Value| matches!(kind(schema), Some(QuestionKind::Text { .. }));
+    let schema = |wanted: &str| properties(elicitation).find(|(name, _)| *name == wanted).map(|(_, schema)| schema);
+    (schema(name).is_some_and(has_choices) && schema(&own).is_some_and(is_text) && !is_required(elicitation, &own))
+        .then_some(own)
+}
+
+/// The choice to which a field is the own answer.
+fn chosen_by<'a>(elicitation: &Value, name: &'a str) -> Option<&'a str> {
+    name.strip_suffix(OWN_ANSWER).filter(|choice| own_answer(elicitation, choice).is_some())
+}
+
+fn with_freeform(kind: QuestionKind) -> QuestionKind {
+    match kind {
+        QuestionKind::One { options, .. } => QuestionKind::One { options, freeform: true },
+        QuestionKind::Several { options, min, max, .. } => QuestionKind::Several { options, freeform: true, min, max },
+        other => other,
+    }
 }
 
 fn question(name: &str, schema: &Value, required: bool, kind: QuestionKind) -> Question {
@@ -129,6 +161,9 @@ fn kind(schema: &Value) -> Option<QuestionKind> {
     })
 }
 
+/// The metadata of a choice of Claude Code's tool AskUserQuestion.
+const OPTION_META: &str = "_claude/askUserQuestionOption";
+
 /// The choices in any of the forms that a schema has for them. The default is recommended.
 fn choices(schema: &Value, default: Option<&Value>) -> Option<Vec<Choice>> {
     let recommended = |id: &str| match default {
@@ -149,18 +184,43 @@ fn choices(schema: &Value, default: Option<&Value>) -> Option<Vec<Choice>> {
         return Some(ids.map(|(at, id)| choice(id, label(at), None)).collect());
     }
     let titled = ["oneOf", "anyOf"].iter().find_map(|name| schema.get(*name)?.as_array())?;
-    let titled = titled
-        .iter()
-        .filter_map(|one| Some(choice(one.get("const")?.as_str()?, text(one, "title"), text(one, "description"))));
+    let titled = titled.iter().filter_map(|one| {
+        let id = one.get("const")?.as_str()?;
+        // Claude Code's adapter repeats the description in the title, and has it alone in the metadata.
+        Some(match one.get("_meta").and_then(|meta| text(meta.get(OPTION_META)?, "description")) {
+            Some(description) => choice(id, None, Some(description)),
+            None => choice(id, text(one, "title"), text(one, "description")),
+        })
+    });
     Some(titled.collect())
 }
 
 fn content(elicitation: &Value, answers: &Answers) -> BTreeMap<String, acp::ElicitationContentValue> {
+    let submitted = |name: &str| match answers.get(&QuestionId::from(name))? {
+        Answer::Submitted(value) => Some(value),
+        _ => None,
+    };
     let answered = properties(elicitation).filter_map(|(name, schema)| {
-        let Answer::Submitted(value) = answers.get(&QuestionId::from(name.as_str()))? else { return None };
-        Some((name.clone(), typed(type_of(schema)?, value)?))
+        let value = match chosen_by(elicitation, name) {
+            Some(choice) => acp::ElicitationContentValue::String(own_words(submitted(choice)?)?),
+            None => typed(type_of(schema)?, submitted(name)?)?,
+        };
+        Some((name.clone(), value))
     });
     answered.collect()
+}
+
+/// The answer to a choice in a person's own words. They count instead of the chosen options, so these are repeated.
+fn own_words(value: &AnswerValue) -> Option<String> {
+    let words: Vec<&str> = match value {
+        AnswerValue::Text(text) => vec![text],
+        AnswerValue::One { freeform, .. } => freeform.iter().map(String::as_str).collect(),
+        AnswerValue::Several { ids, freeform } if !freeform.is_empty() => {
+            ids.iter().chain(freeform).map(String::as_str).collect()
+        }
+        _ => return None,
+    };
+    Some(words.join(", ")).filter(|words| !words.trim().is_empty())
 }
 
 /// An answer in the type that was asked for; `None` if it does not fit.
@@ -168,7 +228,7 @@ fn typed(kind: &str, value: &AnswerValue) -> Option<acp::ElicitationContentValue
     use acp::ElicitationContentValue as Content;
     Some(match (kind, value) {
         ("string", AnswerValue::Text(text)) => Content::String(text.clone()),
-        ("string", AnswerValue::One { id, .. }) => Content::String(id.clone()),
+        ("string", AnswerValue::One { id, .. }) if !id.is_empty() => Content::String(id.clone()),
         ("number", AnswerValue::Number(number)) => Content::Number(number.as_f64()?),
         ("integer", AnswerValue::Number(number)) => Content::Integer(whole(number)?),
         ("boolean", AnswerValue::YesOrNo(yes)) => Content::Boolean(*yes),
@@ -276,6 +336,59 @@ mod tests {
         let wanted = QuestionKind::Several { options: ab(true), freeform: false, min: Some(1), max: Some(2) };
         assert_eq!(kind_of(several(json!({"anyOf": titled}))), wanted);
         assert_eq!(kind_of(several(json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}))), wanted);
+    }
+
+    #[test]
+    fn a_choice_with_a_field_for_own_words_is_one_question() {
+        let detail = |words: &str| json!({"_claude/askUserQuestionOption": {"description": words}});
+        let options = json!([
+            {"const": "Red", "title": "Red — like blood", "_meta": detail("like blood")},
+            {"const": "Blue", "title": "Blue"},
+        ]);
+        let other = json!({"type": "string", "title": "Other", "description": "Type your own answer (optional)."});
+        let elicitation = form(
+            json!({
+                "question_0": {"type": "string", "title": "Color", "oneOf": options}, "question_0_custom": other,
+                "question_1": {"type": "array", "title": "Colors", "items": {"anyOf": options}}, "question_1_custom": other,
+                "lone_custom": other,
+            }),
+            json!([]),
+        );
+        let request = request(&elicitation, "q".into()).unwrap();
+        let ids: Vec<_> = request.questions.iter().map(|question| (question.id.as_str(), question.required)).collect();
+        assert_eq!(ids, [("question_0", false), ("question_1", false), ("lone_custom", false)]);
+        let QuestionKind::One { options, freeform: true } = &request.questions[0].kind else {
+            panic!("{:?}", request.questions[0])
+        };
+        let shown: Vec<_> = options.iter().map(|one| (one.label.as_str(), one.description.as_deref())).collect();
+        assert_eq!(shown, [("Red", Some("like blood")), ("Blue", None)]);
+        assert!(
+            matches!(&request.questions[1].kind, QuestionKind::Several { options, freeform: true, .. } if options.len() == 2)
+        );
+
+        let one = |id: &str, own: &[&str]| {
+            let freeform = own.iter().map(|own| (*own).to_owned()).collect();
+            Answer::Submitted(AnswerValue::One { id: id.into(), freeform })
+        };
+        let several = |ids: &[&str], own: &[&str]| {
+            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            Answer::Submitted(AnswerValue::Several { ids: texts(ids), freeform: texts(own) })
+        };
+        let content =
+            |answers: Vec<(&'static str, Answer)>| answer(&elicitation, Some(&accepted(answers)))["content"].clone();
+        assert_eq!(
+            content(vec![("question_0", one("Red", &[]))]),
+            json!({"question_0": "Red"}),
+            "no other answer is owed"
+        );
+        assert_eq!(content(vec![("question_0", one("", &["Green"]))]), json!({"question_0_custom": "Green"}));
+        assert_eq!(content(vec![("question_0", Answer::text("Green"))])["question_0_custom"], "Green");
+        assert_eq!(content(vec![("question_1", several(&["Red"], &[]))]), json!({"question_1": ["Red"]}));
+        assert_eq!(
+            content(vec![("question_1", several(&["Red"], &["Green"]))]),
+            json!({"question_1": ["Red"], "question_1_custom": "Red, Green"})
+        );
+        assert_eq!(content(vec![("question_0", Answer::Skipped { freeform: vec![] })]), json!({}));
     }
 
     #[test]

@@ -45,4 +45,4 @@ pub(crate) mod summary;
 pub use agent::{AcpAgent, ListedSession};
 pub use map::{UpdateError, read_update};
 pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, ShimProcess, shim_folder};
-pub use program::AcpProgram;
+pub use program::{AcpProgram, FileScope};

@@ -21,6 +21,19 @@ pub struct AcpProgram {
     pub env: BTreeMap<String, String>,
     /// The authentication method that is used when the agent asks for one; without it, the person is told the methods.
     pub auth: Option<String>,
+    /// The files that it may use through Grove.
+    pub files: FileScope,
+}
+
+/// The files that an agent may read and write through Grove. Grove's own files are never among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileScope {
+    /// Those in the session's working directories.
+    Workspace,
+    /// Those, and others after a person approved each use.
+    #[default]
+    Ask,
+    All,
 }
 
 impl AcpProgram {
@@ -77,6 +90,7 @@ mod tests {
             args: Vec::new(),
             env: BTreeMap::from([("API_KEY".to_owned(), "hunter2".to_owned())]),
             auth: None,
+            files: FileScope::default(),
         }
     }
 

@@ -109,7 +109,9 @@ impl SummaryConversation {
     fn take(&self, report: Report, answer: &mut String) {
         for event in report.events {
             match event {
-                AgentEvent::Text(text) => answer.push_str(&text),
+                AgentEvent::Text(text) | AgentEvent::MessageText(MessageChunk { content: text, .. }) => {
+                    answer.push_str(&text)
+                }
                 AgentEvent::Tool(update) => {
                     if let Some(permission) = update.permission {
                         // It may have stopped waiting.

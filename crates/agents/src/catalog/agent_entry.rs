@@ -54,7 +54,7 @@ pub const AGENTS: &[AgentEntry] = &[
             SignIn { variable: "OPENAI_API_KEY", method: "openai-api-key" },
         ],
         log_in: "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY",
-        install: Install::Npm("@zed-industries/codex-acp"),
+        install: Install::Npm("@agentclientprotocol/codex-acp"),
     },
     AgentEntry {
         id: "copilot",

@@ -42,7 +42,7 @@ async fn what_a_cancelled_turn_asked_is_answered_with_cancelled() {
 #[tokio::test]
 async fn an_agent_that_ignores_cancel_is_ended_and_started_anew() {
     let mut fixture = AgentFixture::new(AgentBehavior { ignores_cancel: true, ..AgentBehavior::default() });
-    fixture.options.patience = Duration::from_secs(3);
+    fixture.options.cancel = Duration::from_secs(3);
     let mut session = fixture.open().await;
     let steps = json!([{"say": "one"}, {"spawn": {}}, {"sleep": 600_000}]);
     let running = session.start("t1", &steps);
@@ -53,6 +53,10 @@ async fn an_agent_that_ignores_cancel_is_ended_and_started_anew() {
     session.turn("t2", json!([{"say": "two"}])).await.unwrap();
     assert!(session.stored.text.ends_with("two"), "{}", session.stored.text);
     assert!(!is_alive(left), "its group is ended");
+    let waits = session.stored.activities.first().cloned().flatten().unwrap();
+    assert!(waits.contains("Scripted still works on the cancelled turn"), "{waits}");
+    let [notice] = &session.stored.notices[..] else { panic!("{:?}", session.stored.notices) };
+    assert!(notice.contains("Scripted did not stop") && notice.contains("within 3 s"), "{notice}");
     session.agent.close(CloseReason::Removed).await;
 }
 

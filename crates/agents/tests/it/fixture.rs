@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grove_agents::acp::{AcpAgent, AcpProgram, NoDocuments, ProcessPool, ProcessPoolOptions};
+use grove_agents::acp::{AcpAgent, AcpProgram, FileScope, NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_agents::*;
 use grove_core::*;
 use grove_shim::{ShimLimits, ShimOptions, ShimProgram};
@@ -62,6 +62,8 @@ impl AgentFixture {
             processes: 8,
             idle: DEADLINE,
             patience: DEADLINE,
+            start: DEADLINE,
+            cancel: DEADLINE,
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
@@ -74,6 +76,7 @@ impl AgentFixture {
             args: Vec::new(),
             env: [(BEHAVIOR_VARIABLE.to_owned(), behavior.to_json())].into(),
             auth: None,
+            files: FileScope::default(),
         };
         Self { folder, work, options, program }
     }
@@ -117,7 +120,13 @@ pub(crate) struct TestSession {
 pub(crate) struct StoredReports {
     /// The text of its turns.
     pub(crate) text: String,
+    /// The ids of the messages that the text is from.
+    pub(crate) messages: Vec<String>,
+    pub(crate) usage: Usage,
+    pub(crate) activities: Vec<Option<String>>,
     pub(crate) notices: Vec<String>,
+    /// The output of tool calls that have it as data only.
+    pub(crate) results: Vec<String>,
     pub(crate) agent_session_id: Vec<String>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) settings: Option<(Extra, Extra)>,
@@ -134,7 +143,7 @@ pub(crate) struct AskedPermission {
     pub(crate) request: PermissionRequest,
     pub(crate) call: ToolCallId,
     /// Dropping it would withdraw the request.
-    _answer: oneshot::Sender<Verdict>,
+    pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
 pub(crate) fn approved() -> Verdict {
@@ -274,6 +283,15 @@ fn take(stored: &mut StoredReports, agent: &dyn AgentSession, report: Report) {
     for event in report.events {
         match event {
             AgentEvent::Text(text) => stored.text.push_str(&text),
+            AgentEvent::MessageText(chunk) => {
+                stored.text.push_str(&chunk.content);
+                if stored.messages.last() != Some(&chunk.message) {
+                    stored.messages.push(chunk.message);
+                }
+            }
+            AgentEvent::Usage(usage) => stored.usage = stored.usage.updated(usage),
+            AgentEvent::CallUsage(usage) => stored.usage = stored.usage.added(usage),
+            AgentEvent::Activity(activity) => stored.activities.push(activity),
             AgentEvent::Notice(notice) => stored.notices.push(notice),
             AgentEvent::AgentSessionId(agent_session_id) => {
                 assert_eq!(report.turn, None, "it holds whatever becomes of the turn");
@@ -284,8 +302,9 @@ fn take(stored: &mut StoredReports, agent: &dyn AgentSession, report: Report) {
             AgentEvent::Title(title) => stored.titles.push(title),
             AgentEvent::InputNeeded { request, answer } => stored.questions.push((*request, answer)),
             AgentEvent::Tool(update) => {
+                stored.results.extend(update.result_text);
                 if let Some(PermissionPrompt { request, answer }) = update.permission {
-                    stored.asked.push(AskedPermission { request, call: update.call, _answer: answer });
+                    stored.asked.push(AskedPermission { request, call: update.call, answer });
                 }
             }
             _ => {}

@@ -180,7 +180,7 @@ async fn a_start_that_fails_says_why_and_leaves_nothing() {
     assert!(matches!(error, AgentError::Start(_)), "{error}");
     assert_eq!(pool.running(), 0);
     let mut fixture = AgentFixture::new(AgentBehavior { slow_start: 30_000, ..AgentBehavior::default() });
-    fixture.options.patience = SHORT;
+    fixture.options.start = SHORT;
     let pool = fixture.pool();
     let mut session = fixture.open_in(&pool, "s", None).await;
     let error = session.turn("t", json!([])).await.unwrap_err().to_string();
@@ -215,18 +215,24 @@ async fn no_more_agents_run_than_may_and_the_longest_idle_goes() {
     sessions[1].until("it runs", |stored| stored.text == "b").await;
     sessions[2].turn("t1", json!([{"say": "c"}])).await.unwrap();
     assert_eq!(pool.running(), 2, "the idle one has made room");
-    assert!(sessions[2].stored.notices.len() == 1, "{:?}", sessions[2].stored.notices);
+    let told = |activities: &[Option<String>]| {
+        let [Some(waits), None] = activities else { panic!("it waits, and then no more: {activities:?}") };
+        assert!(waits.contains("The limit on running agents (2)"), "{waits}");
+    };
+    told(&sessions[2].stored.activities);
+    assert!(sessions[2].stored.notices.is_empty(), "nothing stays of it: {:?}", sessions[2].stored.notices);
     // Now two are busy, and a third waits until one of them is done.
     let busy = sessions[2].start("t2", &json!([{"say": "+"}, "hang"]));
     sessions[2].until("it runs", |stored| stored.text == "c+").await;
     let waiting = sessions[0].start("t2", &json!([{"say": "again"}]));
-    sessions[0].until("it says that it waits", |stored| stored.notices.len() == 1).await;
+    sessions[0].until("it says that it waits", |stored| stored.activities.len() == 1).await;
     until_idle(Duration::from_secs(1)).await;
     assert_eq!((pool.running(), sessions[0].stored.text.as_str()), (2, "a"));
     sessions[2].agent.cancel(&"t2".into()).await;
     busy.abort();
     sessions[0].end(waiting).await.unwrap();
     assert_eq!(sessions[0].stored.text, "aagain");
+    told(&sessions[0].stored.activities);
     hanging.abort();
     for session in &sessions {
         session.agent.close(CloseReason::Removed).await;
@@ -278,4 +284,96 @@ async fn agents_of_an_earlier_host_are_ended_but_for_those_whose_turns_go_on() {
     assert!(fixture.root().join("shims/notes").exists(), "what is not ours stays");
     pool.sweep(&[]).await;
     assert!(!is_alive(&alive[1]));
+}
+
+#[tokio::test]
+async fn an_agent_that_never_answers_initialize_is_named_while_it_is_waited_for_and_when_it_is_given_up() {
+    let mut fixture = AgentFixture::new(AgentBehavior { hangs_initialize: true, ..AgentBehavior::default() });
+    fixture.options.start = Duration::from_secs(3);
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
+    let began = std::time::Instant::now();
+    let running = session.start("t", &json!([{"say": "never"}]));
+    session.until("it tells what it waits for", |stored| stored.activities.len() == 1).await;
+    let waits = session.stored.activities[0].clone().unwrap();
+    assert!(waits.contains("Scripted") && waits.contains("initialize"), "{waits}");
+    let error = session.end(running).await.unwrap_err().to_string();
+    assert!(error.contains("Scripted") && error.contains("`initialize` within 3 s"), "{error}");
+    assert!(error.contains("agent-start"), "the next step: {error}");
+    assert!(began.elapsed() < Duration::from_secs(30), "other steps have a minute");
+    assert_eq!(pool.running(), 0);
+}
+
+#[tokio::test]
+async fn an_agent_that_closes_its_stdout_fails_its_turn_at_once_and_the_next_one_runs() {
+    let fixture = AgentFixture::new(AgentBehavior { ignores_stdin_close: true, ..AgentBehavior::default() });
+    let mut session = fixture.open().await;
+    session.turn("t1", json!([{"say": "one"}])).await.unwrap();
+    let began = std::time::Instant::now();
+    let error = session.turn("t2", json!([{"say": "said"}, "close_stdout", "hang"])).await.unwrap_err();
+    let told = error.to_string();
+    assert!(matches!(error, AgentError::Died(_)) && told.contains("closed its stdout"), "{told}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(session.stored.text.ends_with("said"), "what it said is not lost: {}", session.stored.text);
+    session.turn("t3", json!([{"say": "three"}])).await.unwrap();
+    assert!(session.stored.text.ends_with("three"));
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_shim_that_no_session_uses_is_ended_and_the_others_run_on() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let pool = fixture.pool();
+    let mut alive = Vec::new();
+    let mut sessions = Vec::new();
+    for name in ["left", "kept", "used"] {
+        let mut session = fixture.open_in(&pool, name, None).await;
+        let running = session.start("t", &json!([{"spawn": {}}, "hang"]));
+        session.until("it runs", |stored| stored.text.contains('\n')).await;
+        alive.push(after(&session.stored.text, "spawned: ").to_owned());
+        sessions.push((session, running));
+    }
+    let used = sessions.pop().unwrap();
+    for (session, running) in sessions {
+        // The turn goes on without a host.
+        running.abort();
+        session.agent.close(CloseReason::Detached).await;
+        drop(session);
+    }
+    // The next host of the two knows of one of them.
+    let next = fixture.pool();
+    let used_folder = next.folder_of(&"used".into(), &"main".into());
+    let set_aside = fixture.root().join("used");
+    std::fs::rename(&used_folder, &set_aside).unwrap();
+    std::fs::rename(next.folder_of(&"left".into(), &"main".into()), fixture.root().join("left")).unwrap();
+    next.sweep(&[("kept".into(), "main".into())]).await;
+    std::fs::rename(&set_aside, &used_folder).unwrap();
+    std::fs::rename(fixture.root().join("left"), next.folder_of(&"left".into(), &"main".into())).unwrap();
+    assert!(alive.iter().all(is_alive), "all of them run");
+    let reopened = fixture.open_in(&next, "used", None).await;
+    next.sweep_unused().await;
+    assert!(!is_alive(&alive[0]), "no session names it");
+    assert!(is_alive(&alive[1]) && is_alive(&alive[2]), "one goes on, one is used");
+    assert!(next.folder_of(&"left".into(), &"main".into()).exists(), "its log stays");
+    used.1.abort();
+    drop(reopened);
+    next.sweep_unused().await;
+    next.sweep(&[]).await;
+    assert!(!is_alive(&alive[1]));
+}
+
+#[tokio::test]
+async fn an_agent_whose_turn_ends_as_the_host_stops_ends_with_it_once_that_is_stored() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    session.stored.forgets = false;
+    session.turn("t", json!([{"spawn": {}}, {"say": "done"}])).await.unwrap();
+    let left = after(&session.stored.text, "spawned: ").to_owned();
+    let agent = std::sync::Arc::clone(&session.agent);
+    let closing = tokio::spawn(async move { agent.close(CloseReason::Detached).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // The journal confirms the last batch a moment after the host began to stop.
+    session.agent.stored(session.stored.mark.as_ref().unwrap());
+    closing.await.unwrap();
+    until("the agent ends with the host", || !is_alive(&left)).await;
 }

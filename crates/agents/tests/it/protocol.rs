@@ -6,7 +6,7 @@ use grove_core::*;
 use grove_testkit::acp::{AgentAbilities, AgentBehavior, RpcError, prompt};
 use serde_json::{Value, json};
 
-use crate::fixture::{AgentFixture, TestSession};
+use crate::fixture::{AgentFixture, TestSession, approved, until};
 
 #[tokio::test]
 async fn what_nobody_knows_is_refused_or_passed_over() {
@@ -200,5 +200,79 @@ async fn an_agent_that_asks_without_end_is_refused_at_some_point() {
     let steps: Vec<Value> = asks.chain([json!({"say": "end"})]).collect();
     session.turn("t2", json!(steps)).await.unwrap();
     assert_eq!((session.stored.asked.len(), session.stored.text.as_str()), (256, "end"));
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_request_with_an_id_that_is_open_is_refused_and_the_first_is_answered() {
+    let mut fixture = AgentFixture::new(AgentBehavior::default());
+    let path = fixture.root().join("frames.jsonl");
+    fixture.options.capture = Some(path.clone());
+    let pool = fixture.pool();
+    let mut session = fixture.open_in(&pool, "s", None).await;
+    session.turn("t1", json!([])).await.unwrap();
+    let asks = |call: &str| {
+        let option = json!({"optionId": "y", "name": "Yes", "kind": "allow_once"});
+        let ours = &session.stored.agent_session_id[0];
+        let params = json!({"sessionId": ours, "toolCall": {"toolCallId": call}, "options": [option]});
+        json!({"raw": {"jsonrpc": "2.0", "id": 7001, "method": "session/request_permission", "params": params}})
+    };
+    let go_on = fixture.root().join("go-on");
+    let steps =
+        json!([asks("a"), asks("b"), {"say": "asked"}, {"await_file": go_on}, asks("c"), {"say": "again"}, "hang"]);
+    let running = session.start("t2", &steps);
+    session.until("it has asked", |stored| stored.text.contains("asked")).await;
+    assert_eq!(session.stored.asked.len(), 1, "the second question is not put to a person");
+    session.stored.asked.remove(0).answer.send(approved()).unwrap();
+    let answers = || {
+        let frames = std::fs::read_to_string(&path).unwrap_or_default();
+        let frames = frames.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ours = frames.filter(|frame| frame["dir"] == "c->a" && frame["msg"]["id"] == 7001);
+        ours.map(|frame| frame["msg"].clone()).collect::<Vec<_>>()
+    };
+    until("both are answered", || answers().len() == 2).await;
+    let answered = answers();
+    assert_eq!(answered[0]["error"]["code"], -32600, "{answered:?}");
+    assert_eq!(answered[1]["result"]["outcome"]["optionId"], "y", "{answered:?}");
+    std::fs::write(&go_on, "").unwrap();
+    session.until("the id is free again", |stored| stored.asked.len() == 1).await;
+    session.agent.cancel(&"t2".into()).await;
+    running.abort();
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn output_usage_and_messages_are_kept_wherever_an_agent_puts_them() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    let chunk = |message: &str, text: &str, meta: Value| {
+        let content = json!({"type": "text", "text": text});
+        json!({"update": {"sessionUpdate": "agent_message_chunk", "messageId": message, "content": content, "_meta": meta}})
+    };
+    let steps = json!([
+        {"tool_update": {"toolCallId": "c", "status": "completed", "rawOutput": {"result": "from cline"}}},
+        {"tool_update": {"toolCallId": "d", "status": "completed", "rawOutput": [{"query": "q", "result": "of a list"}]}},
+        chunk("m1", "one", Value::Null),
+        chunk("m1", " more", Value::Null),
+        chunk("m2", "two", Value::Null),
+        chunk("m2", "", json!({"usage": {"inputTokens": 10, "outputTokens": 2, "thoughtTokens": 1}})),
+        chunk("m2", "", json!({"usage": {"promptTokens": 5, "completionTokens": 3, "cachedTokens": 4}})),
+    ]);
+    session.turn("t1", steps).await.unwrap();
+    assert_eq!(session.stored.results, ["from cline", "of a list"]);
+    assert_eq!(
+        (session.stored.text.as_str(), &session.stored.messages[..]),
+        ("one moretwo", &["m1", "m2"].map(str::to_owned)[..])
+    );
+    let usage = std::mem::take(&mut session.stored.usage);
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.reasoning_tokens), (Some(15), Some(5), Some(1)));
+    assert_eq!(usage.cache_read_tokens, Some(4));
+
+    let model_usage = json!([{"model": "gemini-x", "token_count": {"input_tokens": 7, "output_tokens": 9}}]);
+    let quota = json!({"quota": {"token_count": {"input_tokens": 7, "output_tokens": 9}, "model_usage": model_usage}});
+    session.turn("t2", json!([{"stop": {"reason": "end_turn", "_meta": quota}}])).await.unwrap();
+    let usage = &session.stored.usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(7), Some(9)));
+    assert_eq!(usage.model.as_ref().map(|model| model.as_str()), Some("gemini-x"));
     session.agent.close(CloseReason::Removed).await;
 }

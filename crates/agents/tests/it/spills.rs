@@ -110,7 +110,8 @@ async fn a_command_that_is_killed_in_the_middle_has_shown_what_it_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_was_told_of_it_may_read_and_nothing_beside_it() {
-    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut fixture = AgentFixture::new(AgentBehavior::default());
+    fixture.program.files = grove_agents::acp::FileScope::Workspace;
     let folder = fixture.root().join("spills");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("told.txt"), "one\ntwo\n").unwrap();

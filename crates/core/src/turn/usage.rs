@@ -40,6 +40,26 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// The usage after one more call of a model: tokens add up, the rest is updated.
+    pub fn added(&self, call: Usage) -> Usage {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Usage {
+            input_tokens: sum(self.input_tokens, call.input_tokens),
+            output_tokens: sum(self.output_tokens, call.output_tokens),
+            cache_read_tokens: sum(self.cache_read_tokens, call.cache_read_tokens),
+            cache_write_tokens: sum(self.cache_write_tokens, call.cache_write_tokens),
+            reasoning_tokens: sum(self.reasoning_tokens, call.reasoning_tokens),
+            model: call.model.or_else(|| self.model.clone()),
+            context: call.context.or(self.context),
+            cost: call.cost.or_else(|| self.cost.clone()),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {

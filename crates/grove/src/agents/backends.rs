@@ -22,6 +22,9 @@ use crate::settings::{Settings, environment};
 /// How long an agent may take for requests that need no model. Some are interpreters that load for seconds.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The pause between two searches for agents' processes that no session uses.
+const SWEEP_PAUSE: Duration = Duration::from_secs(60);
+
 /// The agents, and the resources that they share.
 pub(crate) struct Backends {
     /// The agents. The first one is the default.
@@ -44,6 +47,8 @@ impl Backends {
             processes: settings.max_agents.value.get(),
             idle: Duration::from_secs(settings.agent_idle.value),
             patience: TIMEOUT,
+            start: Duration::from_secs(settings.agent_start.value.get()),
+            cancel: Duration::from_secs(settings.agent_cancel.value.get()),
             capture,
             private,
             documents: editors.clone(),
@@ -104,6 +109,14 @@ impl Backends {
         for models in &self.models {
             announce(models.clone(), host);
         }
+        let pool = Arc::downgrade(&self.pool);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_PAUSE).await;
+                let Some(pool) = pool.upgrade() else { return };
+                pool.sweep_unused().await;
+            }
+        });
     }
 
     /// Waits until every frame so far is in the frame file, if there is one.

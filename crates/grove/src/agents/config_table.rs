@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use grove_agents::acp::FileScope;
 use grove_agents::catalog;
 use toml::Value;
 
@@ -20,6 +21,8 @@ pub(crate) struct AgentConfig {
     pub(crate) description: Option<String>,
     /// The authentication method, as the agent names it.
     pub(crate) auth: Option<String>,
+    /// The files that the agent may use through Grove.
+    pub(crate) files: FileScope,
     pub(crate) enabled: bool,
 }
 
@@ -32,6 +35,7 @@ impl Default for AgentConfig {
             name: None,
             description: None,
             auth: None,
+            files: FileScope::default(),
             enabled: true,
         }
     }
@@ -44,12 +48,13 @@ impl fmt::Debug for AgentConfig {
             .field("env", &self.env.keys())
             .field("pass_env", &self.pass_env)
             .field("auth", &self.auth)
+            .field("files", &self.files)
             .field("enabled", &self.enabled)
             .finish_non_exhaustive()
     }
 }
 
-const KEYS: &[&str] = &["command", "env", "pass-env", "name", "description", "auth", "enabled"];
+const KEYS: &[&str] = &["command", "env", "pass-env", "name", "description", "auth", "files", "enabled"];
 
 /// The maximum length of an agent's name. It is part of every session's address.
 pub(crate) const NAME_BYTES: usize = 32;
@@ -105,6 +110,7 @@ fn one(name: &str, table: &Value) -> Result<AgentConfig> {
             "name" => config.name = Some(text("name", value)?),
             "description" => config.description = Some(text("description", value)?),
             "auth" => config.auth = Some(text("auth", value)?),
+            "files" => config.files = files(value)?,
             "enabled" => config.enabled = value.as_bool().ok_or_else(|| anyhow!("enabled must be true or false"))?,
             unknown => bail!("has no `{unknown}`; there are: {}", KEYS.join(", ")),
         }
@@ -114,6 +120,15 @@ fn one(name: &str, table: &Value) -> Result<AgentConfig> {
         bail!("needs a command = [\"PROGRAM\", \"ARGUMENT\", …], since only these are known: {}", known.join(", "));
     }
     Ok(config)
+}
+
+fn files(value: &Value) -> Result<FileScope> {
+    match value.as_str() {
+        Some("workspace") => Ok(FileScope::Workspace),
+        Some("ask") => Ok(FileScope::Ask),
+        Some("all") => Ok(FileScope::All),
+        _ => bail!("files must be \"workspace\", \"ask\" or \"all\""),
+    }
 }
 
 fn text(key: &str, value: &Value) -> Result<String> {
@@ -184,6 +199,7 @@ mod tests {
             name = "Mine"
             description = "does it"
             auth = "key"
+            files = "all"
             [agents.claude]
             enabled = false
         "#;
@@ -195,6 +211,7 @@ mod tests {
             name: Some("Mine".into()),
             description: Some("does it".into()),
             auth: Some("key".into()),
+            files: FileScope::All,
             enabled: true,
         };
         assert_eq!(agents["mine"], mine);
@@ -221,6 +238,7 @@ mod tests {
             ("[agents.claude]\npass-env = ['A*B']", &["[agents.claude] pass-env: `A*B`"]),
             ("[agents.claude]\npass-env = ['*']", &["[agents.claude] pass-env: `*`"]),
             ("[agents.claude]\nenabled = 'no'", &["[agents.claude] enabled must be true or false"]),
+            ("[agents.claude]\nfiles = 'some'", &["[agents.claude] files must be \"workspace\", \"ask\" or \"all\""]),
             ("[agents.claude]\nname = ''", &["[agents.claude] name must be a text"]),
             ("[agents.scripted]\nenabled = false", &["[agents.scripted]", "choose another"]),
             ("[agents.Mine]\ncommand = ['y']", &["[agents.Mine]", "small letters"]),

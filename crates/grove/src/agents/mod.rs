@@ -164,6 +164,7 @@ fn of_file(
         program,
         args,
         auth: config.auth.clone().or(sign_in),
+        files: config.files,
         env,
     };
     // Another command may not be the one of the package.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use futures_util::StreamExt;
+use grove_agents::acp::FileScope;
 use grove_agents::catalog;
 use grove_wire::ahp;
 use rustix::process::{Pid, Signal, kill_process};
@@ -283,6 +284,7 @@ fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
         name: args.name.clone(),
         description: args.description.clone(),
         auth: args.auth.clone(),
+        files: FileScope::default(),
         enabled: true,
     };
     file::add(&settings.config_file, &args.agent, &config)?;

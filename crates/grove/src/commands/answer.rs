@@ -281,16 +281,18 @@ type InputAnswers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;
 /// The answers from one text per question, in their order.
 fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<InputAnswers, Failure> {
     let questions = request.questions.as_deref().unwrap_or_default();
-    if questions.len() != texts.len() {
-        let list: Vec<String> =
-            questions.iter().map(|question| format!("  {}", question_dialog::wording(question))).collect();
+    // Questions at the end that need no answer may be left out.
+    let needed = questions.iter().rposition(question_dialog::needs_answer).map_or(0, |last| last + 1);
+    if texts.len() < needed.max(1).min(questions.len()) || texts.len() > questions.len() {
+        let list: Vec<String> = questions.iter().map(question_dialog::listed).collect();
         let (wanted, given, list) = (questions.len(), texts.len(), sanitize(&list.join("\n")));
         return Err(anyhow!(
             "{wanted} answers are needed, one text for each question, but {given} were given:\n{list}"
         )
         .into());
     }
-    let answer = |(question, text): (_, &String)| {
+    let texts = texts.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let answer = |(question, text): (_, &str)| {
         let answer = question_dialog::answer(question, text)
             .map_err(|why| anyhow!("{}: {why}", question_dialog::wording(question)))?;
         Ok((question_dialog::id(question).to_owned(), answer))

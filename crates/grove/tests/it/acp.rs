@@ -56,12 +56,17 @@ impl Stage {
 
     /// The same with further environment variables of the agent.
     fn with_env(behavior: AgentBehavior, env: &[(&str, &str)], args: &[&str]) -> Self {
+        Self::with_table(behavior, env, "", args)
+    }
+
+    /// The same with further lines of the agent's table in `grove.toml`.
+    fn with_table(behavior: AgentBehavior, env: &[(&str, &str)], lines: &str, args: &[&str]) -> Self {
         let place = TestHome::new();
         let store = behavior.store.clone().unwrap_or_else(|| place.path("store"));
         let behavior = AgentBehavior { store: Some(store), ..behavior };
         let more: String = env.iter().map(|(name, value)| format!(", {name} = {value:?}")).collect();
         let toml = format!(
-            "[agents.mine]\ncommand = [{:?}]\nenv = {{ {BEHAVIOR_VARIABLE} = {:?}{more} }}\n",
+            "[agents.mine]\ncommand = [{:?}]\nenv = {{ {BEHAVIOR_VARIABLE} = {:?}{more} }}\n{lines}",
             agent_program(),
             behavior.to_json()
         );
@@ -125,6 +130,8 @@ impl Drop for Stage {
             shim_limits: ShimLimits { grace: GRACE, ..ShimLimits::default() },
             processes: 1,
             idle: GRACE,
+            start: GRACE,
+            cancel: GRACE,
             patience: GRACE,
             capture: None,
             private: Vec::new(),

@@ -43,15 +43,19 @@ impl ActiveFolders {
         left.map(|left| neighbours(&workers, session, &left)).unwrap_or_default()
     }
 
-    /// The warnings for a running session: the other sessions that run in its folders.
-    pub(crate) fn collisions(&self, session: &SessionId) -> Vec<String> {
+    /// The warning for a running session: the other sessions that run in its folders. It is one for all of them.
+    pub(crate) fn collision(&self, session: &SessionId) -> Option<String> {
         let workers = self.workers();
-        let Some(own) = workers.get(session) else { return Vec::new() };
+        let own = workers.get(session)?;
         let others = workers.iter().filter(|(other, _)| *other != session);
-        let mut warnings: Vec<String> = others.filter_map(|(_, other)| collision(own, other)).collect();
-        warnings.sort_unstable();
-        warnings.dedup();
-        warnings
+        let mut others: Vec<(&str, String)> =
+            others.filter_map(|(_, other)| Some((shared(own, other)?, name_of(other)))).collect();
+        // The order of the table is not stable, and a warning that changes is told to every client.
+        others.sort_unstable();
+        let (folder, name) = others.first()?;
+        let folder =
+            grove_work::local_path(folder).map_or_else(|_| (*folder).to_owned(), |path| path.display().to_string());
+        Some(warning::shared_folder(name, others.len() - 1, &folder))
     }
 }
 
@@ -64,14 +68,11 @@ fn shared<'a>(one: &FolderUser, other: &'a FolderUser) -> Option<&'a str> {
     other.folders.iter().find(|folder| one.folders.contains(folder)).map(String::as_str)
 }
 
-fn collision(own: &FolderUser, other: &FolderUser) -> Option<String> {
-    let folder = shared(own, other)?;
-    let folder = grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.display().to_string());
-    let who = match other.title.as_str() {
+fn name_of(user: &FolderUser) -> String {
+    match user.title.as_str() {
         "" | Session::UNTITLED => "another session".to_owned(),
         title => format!("“{title}”"),
-    };
-    Some(warning::shared_folder(&who, &folder))
+    }
 }
 
 #[cfg(test)]
@@ -102,13 +103,29 @@ mod tests {
         assert_eq!(places.enter(&a), []);
         assert_eq!(places.enter(&a), [], "nobody is in their own way");
         assert_eq!(places.enter(&session("c", "file:///z", "")), []);
-        assert_eq!(places.collisions(&b.id), Vec::<String>::new(), "it does not run");
+        assert_eq!(places.collision(&b.id), None, "it does not run");
         assert_eq!(places.enter(&b), std::slice::from_ref(&a.id));
-        assert_eq!(places.collisions(&b.id), ["“Fix the tests” is running in /x y, too: their changes may collide"]);
-        assert_eq!(places.collisions(&a.id), ["another session is running in /x y, too: their changes may collide"]);
-        assert!(places.collisions(&b.id).iter().all(|words| warning::is_shared_folder(words) && !words.contains(":/")));
+        let warned = |id| places.collision(id).unwrap();
+        assert_eq!(warned(&b.id), "“Fix the tests” is running in /x y, too: their changes may collide");
+        assert_eq!(warned(&a.id), "another session is running in /x y, too: their changes may collide");
+        assert!(warning::is_shared_folder(&warned(&b.id)) && !warned(&b.id).contains(":/"));
         assert_eq!(places.leave(&a.id), std::slice::from_ref(&b.id));
-        assert_eq!(places.collisions(&b.id), Vec::<String>::new(), "the other one is done");
+        assert_eq!(places.collision(&b.id), None, "the other one is done");
         assert_eq!(places.leave(&a.id), []);
+    }
+    #[test]
+    fn many_sessions_in_one_folder_are_one_warning() {
+        let places = ActiveFolders::default();
+        for number in 0..36 {
+            places.enter(&session(&format!("s{number}"), "file:///x", &format!("Task {number:02}")));
+        }
+        let warned = places.collision(&"s7".into()).unwrap();
+        assert_eq!(warned, "“Task 00” and 34 others are running in /x, too: their changes may collide");
+        assert!(warning::is_shared_folder(&warned));
+        for number in 3..36 {
+            places.leave(&format!("s{number}").into());
+        }
+        let warned = places.collision(&"s2".into()).unwrap();
+        assert_eq!(warned, "“Task 00” and one other are running in /x, too: their changes may collide");
     }
 }

@@ -269,8 +269,8 @@ impl SessionTask {
     pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
         let is_other = |words: &&String| !warning::is_shared_folder(words) && !warning::is_policy(words);
         let others = self.tip.details.warnings.iter().filter(is_other);
-        let collisions = self.session_context.active_folders.collisions(&self.tip.id);
-        let warnings: Vec<String> = others.cloned().chain(collisions).chain(self.policy_warning()).collect();
+        let collision = self.session_context.active_folders.collision(&self.tip.id);
+        let warnings: Vec<String> = others.cloned().chain(collision).chain(self.policy_warning()).collect();
         if self.tip.details.warnings != warnings {
             let details = Box::new(SessionDetails { warnings, ..self.tip.details.clone() });
             self.accept(EventReport::Session(SessionEvent::DetailsChanged(details)), out).ok();

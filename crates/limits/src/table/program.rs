@@ -26,6 +26,10 @@ fn program() -> LimitGroup {
             .set_by("max-agents"),
         Limit::new("agent-idle", time(Duration::from_secs(600)), "agent without a turn", "the agent is ended")
             .set_by("agent-idle"),
+        Limit::new("agent-start", time(Duration::from_secs(15)), "start of an agent", "the turn fails and says so")
+            .set_by("agent-start"),
+        Limit::new("agent-cancel", time(Duration::from_secs(5)), "cancelled turn", "the agent's process is ended")
+            .set_by("agent-cancel"),
         Limit::new(
             "agent-answer",
             time(Duration::from_secs(60)),

@@ -35,6 +35,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 pub const MAX_PENDING_HOSTS: usize = 16;
 /// The time that an agent's stdout is read after its end, if a process that left its group keeps that open.
 const STDOUT_GRACE: Duration = Duration::from_secs(1);
+/// The time that an agent may run on after it closed its stdout, and then may take for each step of its end.
+const CLOSED_STDOUT_GRACE: Duration = Duration::from_millis(500);
 /// The time that a shim that was asked to end waits for the host to acknowledge the agent's last lines.
 const LAST_SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time until the disk is tried again.
@@ -82,6 +84,8 @@ struct Shim {
     exit: Option<Exited>,
     /// The time at which the agent's stdout is given up.
     stdout_deadline: Option<Instant>,
+    /// The time at which an agent that has closed its stdout is ended, unless it ends by itself.
+    closed_stdout_deadline: Option<Instant>,
     /// The agent's end, once all its output is in the spool. Its number is the spool's next one.
     end: Option<AgentEnd>,
     end_acknowledged: bool,
@@ -133,6 +137,7 @@ impl Shim {
             ending,
             is_end_requested: false,
             stdout_deadline: None,
+            closed_stdout_deadline: None,
             end: None,
             end_acknowledged: false,
             retry: None,
@@ -191,6 +196,13 @@ impl Shim {
                 self.is_end_requested = true;
                 self.stop(EndReason::Abandoned, "its folder is gone, so no host can come", self.limits.grace);
             }
+        }
+        if self.closed_stdout_deadline.take_if(|at| now >= *at).is_some() {
+            self.stop(
+                EndReason::StdoutClosed,
+                "the agent closed its stdout",
+                CLOSED_STDOUT_GRACE.min(self.limits.grace),
+            );
         }
         self.move_to_files(now);
         self.finish_stdout(now);
@@ -277,7 +289,10 @@ impl Shim {
         };
         let look = self.host.is_none().then_some(self.looked + CHECK_INTERVAL);
         let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + LAST_SEND_TIMEOUT);
-        let mut all = [alone, look, farewell, self.stdout_deadline, self.retry].into_iter().flatten().peekable();
+        let mut all = [alone, look, farewell, self.stdout_deadline, self.closed_stdout_deadline, self.retry]
+            .into_iter()
+            .flatten()
+            .peekable();
         all.peek()?;
         // Past times are handled, and wait for something else.
         let now = Instant::now();
@@ -303,6 +318,10 @@ impl Shim {
             ReadOutcome::End => {
                 if let Some(rest) = self.lines.rest() {
                     self.spool.push(&rest);
+                }
+                // An agent that ends closes its stdout a moment earlier.
+                if self.exit.is_none() {
+                    self.closed_stdout_deadline = Some(Instant::now() + CLOSED_STDOUT_GRACE);
                 }
             }
         }

@@ -102,6 +102,9 @@ impl ScriptedAcpAgent {
             }
             _ => None,
         };
+        if method == "initialize" && self.behavior.hangs_initialize {
+            return;
+        }
         if crash.is_some_and(|crash| self.behavior.crash_on.contains(&crash)) {
             self.crash(Crash::Code(1));
         }

@@ -66,6 +66,8 @@ pub struct AgentBehavior {
     pub retries_for: u64,
     /// The milliseconds before it reads anything.
     pub slow_start: u64,
+    /// It never answers `initialize`.
+    pub hangs_initialize: bool,
     /// It ends in the middle of these.
     pub crash_on: Vec<CrashPoint>,
     /// Requests that it refuses, by their methods.

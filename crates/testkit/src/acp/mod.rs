@@ -68,6 +68,7 @@
 //! | `{"crash": {"code": 3}}` | the process ends |
 //! | `{"crash": {"signal": 9}}` | the same by a signal |
 //! | `{"stderr": "text"}` | a line on stderr |
+//! | `"close_stdout"` | stdout is closed, and the process lives on |
 //! | `{"fail": {"code": -32603, "message": "m", "data": {}}}` | the prompt is answered with an error |
 //! | `{"stop": "refusal"}` | the turn ends with another reason |
 //! | `{"stop": {"reason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {}}}` | the same with more |

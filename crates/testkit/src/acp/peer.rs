@@ -71,6 +71,15 @@ impl RpcPeer {
         out.write_all(line.as_bytes()).and_then(|()| out.flush()).ok();
     }
 
+    /// Closes stdout; later lines are lost.
+    pub(super) fn close(&self) {
+        *lock(&self.out) = Box::new(std::io::sink());
+        // The descriptor itself has to be closed, for the other side to notice. A null device takes its place.
+        if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+            rustix::stdio::dup2_stdout(null).ok();
+        }
+    }
+
     pub(super) fn notify(&self, method: &str, params: &Value) {
         self.line(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }

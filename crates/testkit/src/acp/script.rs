@@ -51,6 +51,7 @@ pub(super) enum ScriptStep {
     Hang,
     Crash(Crash),
     Stderr(String),
+    CloseStdout,
     Fail(RpcError),
     Stop(#[serde(deserialize_with = "stop")] Stop),
     Spawn(Spawn),

@@ -212,6 +212,7 @@ impl TurnRunner {
                 use std::io::Write;
                 writeln!(std::io::stderr(), "{text}").ok();
             }
+            ScriptStep::CloseStdout => self.agent.peer.close(),
             ScriptStep::Fail(fault) => {
                 self.wait.sleep(Duration::from_millis(self.agent.behavior.retries_for))?;
                 return Err(ScriptEnd::Fail(fault));

@@ -26,8 +26,13 @@ impl Id {
         serde_json::from_str(self.as_json()).ok()
     }
 
+    /// Says whether the other side can read it back: JSON's grammar has numbers and texts that parsers refuse.
     fn is_valid(&self) -> bool {
-        matches!(self.as_json().as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9' | b'n'))
+        match self.as_json().as_bytes().first() {
+            Some(b'"') => self.text().is_some(),
+            Some(b'-' | b'0'..=b'9') => serde_json::from_str::<f64>(self.as_json()).is_ok(),
+            first => first == Some(&b'n'),
+        }
     }
 }
 
@@ -297,6 +302,12 @@ mod tests {
             Ok(Frame::Batch(messages)) => messages.iter().map(one).collect::<Vec<_>>().join("; "),
             Err(error) => format!("error {}", error.code),
         }
+    }
+
+    #[test]
+    fn an_id_that_no_parser_reads_back_is_refused() {
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1e9995,"method":"a"}"#), "invalid - -32600");
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"\ud800","method":"a"}"#), "invalid - -32600");
     }
 
     #[test]

@@ -18,7 +18,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The events of a block of an answer or of the thinking before it; `say` makes an event of its text.
-pub(super) fn events(block: acp::ContentBlock, say: fn(String) -> AgentEvent) -> Vec<AgentEvent> {
+pub(super) fn events(block: acp::ContentBlock, say: impl Fn(String) -> AgentEvent) -> Vec<AgentEvent> {
     let event = match block {
         acp::ContentBlock::Text(text) if text.text.is_empty() => return Vec::new(),
         acp::ContentBlock::Text(text) => say(text.text),

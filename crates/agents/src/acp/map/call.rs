@@ -183,7 +183,7 @@ fn take_bytes(inner: &mut JsonObject) -> Option<ToolOutputPart> {
 
 /// The text of a raw result. An agent that gives its output only there uses one of these names.
 fn result_text(result: &Value) -> Option<String> {
-    const NAMES: [&str; 5] = ["output", "formatted_output", "aggregated_output", "content", "text"];
+    const NAMES: [&str; 6] = ["output", "formatted_output", "aggregated_output", "content", "text", "result"];
     let members = match result {
         Value::Object(members) => members,
         other => return plain_text(other),
@@ -194,13 +194,14 @@ fn result_text(result: &Value) -> Option<String> {
     })
 }
 
-/// A text, or the texts of a list of blocks.
+/// A text, or the texts of a list of blocks or of results.
 fn plain_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-            texts.collect::<Vec<_>>().join("\n")
+            let text =
+                |block: &Value| ["text", "result"].iter().find_map(|name| Some(block.get(*name)?.as_str()?.to_owned()));
+            blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
         }
         _ => return None,
     };

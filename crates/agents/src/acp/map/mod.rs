@@ -11,6 +11,7 @@ mod permission;
 mod tests;
 mod turn_end;
 mod update;
+mod usage;
 
 pub(crate) use call::terminals;
 pub(crate) use permission::{ParsedPermissionRequest, denial_reason, outcome, permission, response};

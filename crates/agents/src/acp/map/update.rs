@@ -5,8 +5,11 @@ use grove_core::*;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{JsonObject, block, call, text};
+use super::{JsonObject, block, call, text, usage};
 use crate::agent::*;
+
+/// The bytes of a message's id that tell it from others.
+const MESSAGE_ID_BYTES: usize = 256;
 
 /// An update, and the session that it is about.
 #[derive(Debug)]
@@ -74,8 +77,8 @@ pub(crate) fn update(mut params: Value) -> Result<ParsedUpdate, UpdateError> {
 
 fn read(kind: &str, members: JsonObject) -> Result<UpdateContent, UpdateError> {
     let events = match kind {
-        "agent_message_chunk" => block::events(chunk(kind, members)?, AgentEvent::Text),
-        "agent_thought_chunk" => block::events(chunk(kind, members)?, AgentEvent::Reasoning),
+        "agent_message_chunk" => chunk(kind, members, AgentEvent::Text, AgentEvent::MessageText)?,
+        "agent_thought_chunk" => chunk(kind, members, AgentEvent::Reasoning, AgentEvent::MessageReasoning)?,
         // The host has the user's message; these come when an old conversation is replayed.
         "user_message_chunk" => Vec::new(),
         "tool_call" | "tool_call_update" => {
@@ -89,7 +92,7 @@ fn read(kind: &str, members: JsonObject) -> Result<UpdateContent, UpdateError> {
         "session_info_update" => {
             text(&members, "title").map(|title| AgentEvent::Title(title.to_owned())).into_iter().collect()
         }
-        "usage_update" => vec![AgentEvent::Usage(usage(kind, &members)?)],
+        "usage_update" => vec![AgentEvent::Usage(usage_update(kind, &members)?)],
         "notice" => vec![AgentEvent::Notice(notice(kind, &members)?)],
         "compaction_update" => compaction(typed(kind, members)?).into_iter().collect(),
         // The pieces of a summary are for the agent. A separate update says that there is one.
@@ -113,8 +116,24 @@ fn typed<T: DeserializeOwned>(kind: &str, members: JsonObject) -> Result<T, Upda
     serde_json::from_value(Value::Object(members)).map_err(|error| malformed(kind, error))
 }
 
-fn chunk(kind: &str, members: JsonObject) -> Result<acp::ContentBlock, UpdateError> {
-    typed::<acp::ContentChunk>(kind, members).map(|chunk| chunk.content)
+/// The events of a chunk: its content, and the usage of the model call that it ends.
+fn chunk(
+    kind: &str,
+    members: JsonObject,
+    say: fn(String) -> AgentEvent,
+    say_of_message: fn(MessageChunk) -> AgentEvent,
+) -> Result<Vec<AgentEvent>, UpdateError> {
+    let message = text(&members, "messageId").map(|id| id[..id.floor_char_boundary(MESSAGE_ID_BYTES)].to_owned());
+    let usage = members.get("_meta").and_then(|meta| meta.get("usage")?.as_object()).and_then(usage::of_call);
+    let block = typed::<acp::ContentChunk>(kind, members)?.content;
+    let mut events = match message {
+        Some(message) => {
+            block::events(block, |content| say_of_message(MessageChunk { message: message.clone(), content }))
+        }
+        None => block::events(block, say),
+    };
+    events.extend(usage.map(AgentEvent::CallUsage));
+    Ok(events)
 }
 
 fn list<'a>(kind: &str, members: &'a JsonObject, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
@@ -172,7 +191,7 @@ fn commands(kind: &str, members: &JsonObject) -> Result<Vec<AgentCommand>, Updat
     Ok(list(kind, members, "availableCommands")?.iter().filter_map(command).collect())
 }
 
-fn usage(kind: &str, members: &JsonObject) -> Result<Usage, UpdateError> {
+fn usage_update(kind: &str, members: &JsonObject) -> Result<Usage, UpdateError> {
     let number = |name: &str| members.get(name).and_then(Value::as_u64);
     let context = number("used").zip(number("size")).map(|(used, size)| ContextUsage { used, size });
     let cost = members.get("cost").and_then(Value::as_object).and_then(|cost| {

@@ -4,8 +4,9 @@ mod shims;
 mod slots;
 mod sweep;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,8 +33,12 @@ pub struct ProcessPoolOptions {
     pub processes: usize,
     /// The time that an agent without a turn is kept running.
     pub idle: Duration,
-    /// The time limit for steps that need no model: to start, to open a session, to stop a turn.
+    /// The time limit for steps that need no model, such as opening a session.
     pub patience: Duration,
+    /// The time that an agent may take to answer `initialize`.
+    pub start: Duration,
+    /// The time that an agent may take to stop a cancelled turn. Then its process is ended.
+    pub cancel: Duration,
     /// The file that every frame is written to, without secrets.
     pub capture: Option<PathBuf>,
     /// Grove's own files, which agents never read nor write, wherever they are.
@@ -67,6 +72,41 @@ pub struct ProcessPool {
     slots: Arc<ProcessSlots>,
     capture: Option<Capture>,
     shims: ShimProcesses,
+    folders: Arc<UsedFolders>,
+}
+
+/// The shims' folders that a chat of this host uses, or whose turns go on.
+#[derive(Debug, Default)]
+struct UsedFolders(Mutex<HashMap<PathBuf, usize>>);
+
+/// The use of a shim's folder by a chat, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct FolderUse {
+    folder: PathBuf,
+    folders: Arc<UsedFolders>,
+}
+
+impl UsedFolders {
+    // Every change of the table is complete before anything can panic, so a poisoned one is still sound.
+    fn table(&self) -> MutexGuard<'_, HashMap<PathBuf, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contains(&self, folder: &Path) -> bool {
+        self.table().contains_key(folder)
+    }
+}
+
+impl Drop for FolderUse {
+    fn drop(&mut self) {
+        let mut table = self.folders.table();
+        if let Some(uses) = table.get_mut(&self.folder) {
+            *uses -= 1;
+            if *uses == 0 {
+                table.remove(&self.folder);
+            }
+        }
+    }
 }
 
 impl ProcessPool {
@@ -77,7 +117,7 @@ impl ProcessPool {
             Capture::append_to(path).inspect_err(failed).ok()
         });
         let slots = ProcessSlots::new(options.processes);
-        Arc::new(Self { options, slots, capture, shims: ShimProcesses::default() })
+        Arc::new(Self { options, slots, capture, shims: ShimProcesses::default(), folders: Arc::default() })
     }
 
     /// Ends the agents of an earlier host and removes their folders, except for these chats, whose turns go on.
@@ -86,8 +126,25 @@ impl ProcessPool {
             // Its agent is recognized before the host attaches to it.
             self.shims.note(ShimStream::find(&self.folder_of(session, chat)).await, session);
         }
+        // Their sessions may be opened much later.
+        for (session, chat) in keep {
+            *self.folders.table().entry(self.folder_of(session, chat)).or_default() += 1;
+        }
         let folders_to_keep = keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
         sweep::sweep(&self.options.folder, folders_to_keep, self.options.shim_limits.grace).await;
+    }
+
+    /// Ends the shims that no chat of this host uses, such as one that was left because the host could not store the end
+    /// of its turn in time. Their folders stay: people may read the logs in them.
+    pub async fn sweep_unused(&self) {
+        sweep::end_unused(&self.options.folder, |folder| self.folders.contains(folder), self.options.shim_limits.grace)
+            .await;
+    }
+
+    /// Marks a shim's folder as used.
+    pub(crate) fn use_folder(&self, folder: PathBuf) -> FolderUse {
+        *self.folders.table().entry(folder.clone()).or_default() += 1;
+        FolderUse { folder, folders: Arc::clone(&self.folders) }
     }
 
     /// The number of running agent processes.

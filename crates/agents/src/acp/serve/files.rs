@@ -7,9 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_work::{FileAccess, FileError, read};
+use grove_work::{FileAccess, FileError, Policy, read};
 
 use super::{AgentServices, protected, refused};
+use crate::acp::program::FileScope;
 use crate::acp::random;
 
 /// The largest file that is read.
@@ -26,9 +27,21 @@ pub(crate) struct PlannedWrite {
     /// The existing part of the target: itself, or the nearest folder above it.
     existing: PathBuf,
     pub(crate) content: String,
+    location: FileLocation,
     /// Set if a person has to be asked first.
     pub(crate) protected: Option<ProtectedWrite>,
 }
+
+/// The place of a file that an agent may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileLocation {
+    Workspace,
+    /// Outside the working directories.
+    Elsewhere,
+}
+
+/// The words that follow the path of a file outside the working directories.
+pub(crate) const IS_ELSEWHERE: &str = "is outside the session's working directories";
 
 /// The reason why a person is asked before a write.
 #[derive(Debug)]
@@ -40,7 +53,40 @@ pub(crate) struct ProtectedWrite {
 }
 
 impl AgentServices {
-    /// Reads a text file: as an editor shows it, else as it is on disk.
+    /// Finds out where a file is. Outside the working directories it is refused, unless the agent may use other files.
+    async fn locate(&self, path: &Path) -> Result<FileLocation, ErrorObject> {
+        let is_found = |found: Result<PathBuf, FileError>| match found {
+            Ok(_) | Err(FileError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match is_found(self.policy.allowed(path, FileAccess::Read).await) {
+            Ok(()) => Ok(FileLocation::Workspace),
+            Err(FileError::Outside { .. }) if self.files != FileScope::Workspace => {
+                // Grove's own files and those of processes stay closed.
+                let found = is_found(self.unbounded.allowed(path, FileAccess::Read).await);
+                found.map(|()| FileLocation::Elsewhere).map_err(|error| refused(&error))
+            }
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    fn policy_of(&self, location: FileLocation) -> &Policy {
+        match location {
+            FileLocation::Workspace => &self.policy,
+            FileLocation::Elsewhere => &self.unbounded,
+        }
+    }
+
+    /// Returns whether a person has to be asked before a file is read.
+    pub(crate) async fn asks_before_reading(&self, request: &acp::ReadTextFileRequest) -> Result<bool, ErrorObject> {
+        let path = absolute(&request.path)?;
+        if self.files != FileScope::Ask || self.own_text(path).await.is_some() {
+            return Ok(false);
+        }
+        Ok(self.locate(path).await? == FileLocation::Elsewhere && !self.is_private(path))
+    }
+
+    /// Reads a text file: as an editor shows it, else as it is on disk. A person was asked if that is necessary.
     pub(crate) async fn read_text_file(
         &self,
         request: acp::ReadTextFileRequest,
@@ -50,10 +96,7 @@ impl AgentServices {
             return Ok(acp::ReadTextFileResponse::new(lines(text?, request.line, request.limit)));
         }
         // A file that is not saved yet is not on disk.
-        match self.policy.allowed(path, FileAccess::Read).await {
-            Ok(_) | Err(FileError::NotFound { .. }) => {}
-            Err(error) => return Err(refused(&error)),
-        }
+        let location = self.locate(path).await?;
         if self.is_private(path) {
             return Err(refused(&FileError::Outside { path: path.to_owned() }));
         }
@@ -63,7 +106,8 @@ impl AgentServices {
             }
             Some(text) => text,
             None => {
-                let content = read(&self.policy, path, READ_BYTES).await.map_err(|error| refused(&error))?;
+                let content =
+                    read(self.policy_of(location), path, READ_BYTES).await.map_err(|error| refused(&error))?;
                 let no_text = |_| ErrorObject::invalid_params(format!("{} is not a text file", path.display()));
                 content.into_text().map_err(no_text)?
             }
@@ -88,23 +132,26 @@ impl AgentServices {
     /// Checks a write without changing anything.
     pub(crate) async fn plan_write(&self, request: acp::WriteTextFileRequest) -> Result<PlannedWrite, ErrorObject> {
         let path = absolute(&request.path)?.to_owned();
-        let (target, existing) = self.target(&path).await?;
+        let location = self.locate(&path).await?;
+        let (target, existing) = self.target(&path, location).await?;
+        let asks = location == FileLocation::Elsewhere && self.files == FileScope::Ask;
         let (directories, requested_path, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let protected = protected::reason(&directories, &requested_path, &real)?;
+            let protected = protected::reason(&directories, &requested_path, &real);
+            let protected = protected.or(asks.then_some(IS_ELSEWHERE))?;
             // The person who is asked sees the change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
             let before = before.and_then(|_| fs::read_to_string(&real).ok());
             Some(ProtectedWrite { reason: protected, before })
         });
         let protected = looked.await.map_err(|error| ErrorObject::internal(error.to_string()))?;
-        Ok(PlannedWrite { path, target, existing, content: request.content, protected })
+        Ok(PlannedWrite { path, target, existing, content: request.content, location, protected })
     }
 
     /// Replaces a file, or creates it with the folders above it.
     pub(crate) async fn write(&self, planned: PlannedWrite) -> Result<acp::WriteTextFileResponse, ErrorObject> {
-        let PlannedWrite { path, target, existing, content, .. } = planned;
-        self.make_folders(&path, &target, &existing).await?;
+        let PlannedWrite { path, target, existing, content, location, .. } = planned;
+        self.make_folders(&path, &target, &existing, location).await?;
         let written = tokio::task::spawn_blocking(move || replace(&target, content.as_bytes())).await;
         let failed = |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
         written.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)?;
@@ -112,9 +159,10 @@ impl AgentServices {
     }
 
     /// Resolves the path of a write: its real target, and the part of it that exists.
-    async fn target(&self, path: &Path) -> Result<(PathBuf, PathBuf), ErrorObject> {
+    async fn target(&self, path: &Path, location: FileLocation) -> Result<(PathBuf, PathBuf), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
-        match self.policy.allowed(path, FileAccess::Read).await {
+        let policy = self.policy_of(location);
+        match policy.allowed(path, FileAccess::Read).await {
             Ok(real) => return Ok((real.clone(), real)),
             Err(FileError::NotFound { .. }) => {}
             Err(error) => return Err(refused(&error)),
@@ -122,7 +170,7 @@ impl AgentServices {
         let mut above = path;
         let real = loop {
             above = above.parent().ok_or_else(outside)?;
-            match self.policy.allowed(above, FileAccess::Read).await {
+            match policy.allowed(above, FileAccess::Read).await {
                 Ok(real) => break real,
                 Err(FileError::NotFound { .. }) => {}
                 Err(error) => return Err(refused(&error)),
@@ -141,7 +189,13 @@ impl AgentServices {
     }
 
     /// Creates the missing folders above a file.
-    async fn make_folders(&self, path: &Path, target: &Path, existing: &Path) -> Result<(), ErrorObject> {
+    async fn make_folders(
+        &self,
+        path: &Path,
+        target: &Path,
+        existing: &Path,
+        location: FileLocation,
+    ) -> Result<(), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
         let missing =
             |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
@@ -157,7 +211,8 @@ impl AgentServices {
             });
             made.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(missing)?;
             // A link may have been put in its place meanwhile.
-            let found = self.policy.allowed(&folder, FileAccess::Read).await.map_err(|error| refused(&error))?;
+            let found =
+                self.policy_of(location).allowed(&folder, FileAccess::Read).await.map_err(|error| refused(&error))?;
             if found != folder {
                 return Err(outside());
             }
@@ -283,6 +338,7 @@ mod tests {
             private: vec![work.join("secret"), work.join("later")],
             documents: Arc::new(OpenDocument(work.join("open.txt"))),
             spills: Arc::new(()),
+            files: FileScope::Workspace,
         };
         FilesFixture { _folder: folder, work, outside, services: AgentServices::new(service_scope, "tag".to_owned()) }
     }

@@ -14,9 +14,10 @@ use grove_core::SessionId;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{FileError, Policy, Roots, Terminal, TerminalLimits, Terminals};
 
-pub(crate) use self::files::PlannedWrite;
+pub(crate) use self::files::{IS_ELSEWHERE, PlannedWrite};
 use self::output_spill::OutputSpill;
 use super::pool::Documents;
+use super::program::FileScope;
 use crate::spills::SpillStore;
 
 /// The protocol's code for a missing file.
@@ -29,6 +30,9 @@ pub(crate) struct AgentServices {
     /// The working directory of commands that name none.
     cwd: PathBuf,
     policy: Policy,
+    /// The same without bounds but Grove's own files.
+    unbounded: Policy,
+    files: FileScope,
     directories: Vec<PathBuf>,
     private: Vec<PathBuf>,
     documents: Arc<dyn Documents>,
@@ -51,16 +55,33 @@ pub(crate) struct ServiceScope {
     pub(crate) private: Vec<PathBuf>,
     pub(crate) documents: Arc<dyn Documents>,
     pub(crate) spills: Arc<dyn SpillStore>,
+    pub(crate) files: FileScope,
 }
 
 impl AgentServices {
     pub(crate) fn new(service_scope: ServiceScope, tag: String) -> Self {
-        let ServiceScope { session, cwd, directories, private, documents, spills } = service_scope;
+        let ServiceScope { session, cwd, directories, private, documents, spills, files } = service_scope;
         let roots = Roots { private: private.clone(), ..Roots::default() };
         let policy = Policy::new(roots, directories.clone());
+        let everything = Roots { private: private.clone(), read: vec![PathBuf::from("/")], ..Roots::default() };
+        let unbounded = Policy::new(everything, Vec::new());
         let (terminals, output_spills) = (Terminals::new(TerminalLimits::default()), Mutex::default());
         let recent = Mutex::default();
-        Self { session, cwd, policy, directories, private, documents, terminals, output_spills, recent, spills, tag }
+        Self {
+            session,
+            cwd,
+            policy,
+            unbounded,
+            files,
+            directories,
+            private,
+            documents,
+            terminals,
+            output_spills,
+            recent,
+            spills,
+            tag,
+        }
     }
 }
 

@@ -180,6 +180,7 @@ mod tests {
             private: vec![],
             documents: Arc::new(NoDocuments),
             spills: Arc::new(()),
+            files: crate::acp::program::FileScope::Workspace,
         };
         AgentServices::new(service_scope, "tag".to_owned())
     }

@@ -10,7 +10,7 @@ use grove_work::local_path;
 use tokio::sync::mpsc;
 
 use crate::acp::agent::AgentProfile;
-use crate::acp::pool::ProcessPool;
+use crate::acp::pool::{FolderUse, ProcessPool};
 use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
@@ -36,6 +36,8 @@ pub(crate) struct AcpChat {
     pub(super) session: SessionId,
     /// The shim's folder.
     pub(super) folder: PathBuf,
+    /// Keeps the shim from being swept.
+    _folder_use: FolderUse,
     pub(super) directories: Vec<PathBuf>,
     pub(super) reports: ChatSink,
     pub(super) service_policy: ServicePolicy,
@@ -59,8 +61,10 @@ impl AcpChat {
     ) -> Result<Self, AgentError> {
         let paths = opening.working_directories.iter().map(|directory| local_path(directory));
         let directories = paths.collect::<Result<_, _>>().map_err(|error| AgentError::Start(error.to_string()))?;
+        let folder = pool.folder_of(&opening.session, &opening.chat);
         Ok(Self {
-            folder: pool.folder_of(&opening.session, &opening.chat),
+            _folder_use: pool.use_folder(folder.clone()),
+            folder,
             program,
             pool,
             profile,
@@ -82,11 +86,13 @@ impl AcpChat {
         let session = one_shot_session(&self.program);
         // Nobody receives: without an open conversation nothing is reported.
         let (reports, _) = mpsc::channel(1);
+        let folder = self.pool.folder_of(&session, &ONE_SHOT_CHAT.into());
         Self {
             program: Arc::clone(&self.program),
             pool: Arc::clone(&self.pool),
             profile: Arc::clone(&self.profile),
-            folder: self.pool.folder_of(&session, &ONE_SHOT_CHAT.into()),
+            _folder_use: self.pool.use_folder(folder.clone()),
+            folder,
             session,
             directories: self.directories.clone(),
             reports: ChatSink::new(ONE_SHOT_CHAT.into(), reports),
@@ -132,6 +138,7 @@ impl AcpChat {
             private: options.private.clone(),
             documents: Arc::clone(&options.documents),
             spills: Arc::clone(&self.spills),
+            files: self.program.files,
         }
     }
 

@@ -14,6 +14,9 @@ pub(super) fn describe_exit(end: &AgentEnd) -> String {
         EndReason::Exited | EndReason::Other => exit,
         EndReason::NotStarted => "it could not be started".to_owned(),
         EndReason::LineTooLong => "it sent a line longer than the limit, and was ended".to_owned(),
+        EndReason::StdoutClosed => {
+            return format!("it closed its stdout, over which it answers, and ran on; it was ended ({exit})");
+        }
         EndReason::Requested => format!("it was told to end ({exit})"),
         EndReason::Abandoned => "no host came back within the limit, and it was ended".to_owned(),
     };

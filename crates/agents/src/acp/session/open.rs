@@ -50,6 +50,11 @@ pub(super) enum ConversationError {
         "it speaks version {theirs} of the Agent Client Protocol, and Grove speaks 1: install another version of it"
     )]
     Version { theirs: String },
+    #[error(
+        "{name} did not answer `initialize` within {} s: run its command in a terminal to see why, or raise \
+         `agent-start` in grove.toml if it needs longer", .limit.as_secs_f32()
+    )]
+    Silent { name: String, limit: Duration },
     #[error("{0}")]
     Auth(String),
     #[error("it opened a session without giving its id")]
@@ -77,7 +82,13 @@ pub(super) async fn initialize_agent<'a>(
         .client_capabilities(able)
         .client_info(acp::Implementation::new("grove", env!("CARGO_PKG_VERSION")));
     let method = acp::AGENT_METHOD_NAMES.initialize;
-    let answer: acp::InitializeResponse = process.agent_connection.call(method, &request, patience).await?;
+    let limit = chat.pool.options().start;
+    let answer: acp::InitializeResponse = match process.agent_connection.call(method, &request, limit).await {
+        Err(AgentCallError::Slow { .. }) => {
+            return Err(ConversationError::Silent { name: chat.program.display_name.clone(), limit });
+        }
+        other => other?,
+    };
     if answer.protocol_version != ProtocolVersion::V1 {
         return Err(ConversationError::Version { theirs: answer.protocol_version.to_string() });
     }

@@ -1,11 +1,13 @@
 //! An agent's process: the state that its reader, its worker and the session share.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::{FrameCursor, ToolCallId, TurnId};
+use grove_wire::jsonrpc::Id;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
@@ -50,6 +52,8 @@ struct ProcessState {
     /// The last frame that no host will read again once all reports are stored.
     reported: u64,
     ended: Option<String>,
+    /// The ids of the agent's requests that are not answered yet. [`ASKED`] bounds them.
+    open_requests: HashSet<String>,
 }
 
 /// Our conversation.
@@ -136,6 +140,7 @@ impl AgentProcess {
             last_was_cancelled: false,
             reported: 0,
             ended: None,
+            open_requests: HashSet::new(),
         };
         Self {
             agent_connection,
@@ -187,6 +192,13 @@ impl AgentProcess {
         *self.settled.borrow() < self.state().reported
     }
 
+    /// Waits until every report is stored, for at most this time.
+    pub(super) async fn wait_until_stored(&self, most: Duration) {
+        let reported = self.state().reported;
+        let mut settled = self.settled();
+        timeout(most, settled.wait_for(|settled| *settled >= reported)).await.map(drop).ok();
+    }
+
     /// Notes that a mark is stored: the shim may forget the frames before it.
     pub(crate) fn stored(&self, mark: &FrameCursor) {
         // The mark of an earlier process does not apply.
@@ -199,6 +211,17 @@ impl AgentProcess {
             *settled = upto.max(*settled);
             grows
         });
+    }
+
+    // Its requests.
+
+    /// Notes a request of the agent. `false`: one with the same id is not answered yet.
+    pub(super) fn open_request(&self, id: &Id) -> bool {
+        self.state().open_requests.insert(id.as_json().to_owned())
+    }
+
+    pub(super) fn close_request(&self, id: &Id) {
+        self.state().open_requests.remove(id.as_json());
     }
 
     // Its conversation.

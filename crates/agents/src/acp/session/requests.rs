@@ -55,6 +55,11 @@ impl ProcessReader {
             let error = ErrorObject::new(code::INTERNAL, format!("{ASKED} calls wait for an answer: wait for one"));
             return self.refuse(&id, error).await;
         }
+        // Two answers with one id could not be told apart. The first request keeps its answer.
+        if !self.process.open_request(&id) {
+            let problem = format!("a request with the id {} is not answered yet: give each its own id", id.as_json());
+            return self.refuse(&id, ErrorObject::new(code::INVALID_REQUEST, problem)).await;
+        }
         // Nothing slow happens here: the next line would wait for it.
         let result = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, decoded),
@@ -62,9 +67,7 @@ impl ProcessReader {
                 Err(ErrorObject::unknown_method(unserved))
             }
             "elicitation/create" => self.elicitation(&id, params, decoded),
-            "fs/read_text_file" => self.serve(&id, params, decoded, CallEffect::None, |services, request| async move {
-                services.read_text_file(request).await
-            }),
+            "fs/read_text_file" => self.read(&id, params, decoded),
             "fs/write_text_file" => self.write(&id, params, decoded),
             "terminal/create" => self.serve(&id, params, decoded, CallEffect::Once, |services, request| async move {
                 services.create_terminal(request).await
@@ -86,6 +89,7 @@ impl ProcessReader {
             unknown => Err(ErrorObject::unknown_method(unknown)),
         };
         if let Err(error) = result {
+            self.process.close_request(&id);
             self.refuse(&id, error).await;
         }
     }
@@ -137,6 +141,25 @@ impl ProcessReader {
             };
             tell.send_replace(PermissionState::Answered(verdict.clone()));
             json(&map::response(&offered, verdict.as_ref()))
+        });
+        Ok(())
+    }
+
+    /// Reads a file, and asks a person first if it is outside the working directories.
+    fn read(&mut self, id: &Id, params: &str, decoded: &DecodedFrame) -> Result<(), ErrorObject> {
+        let request: acp::ReadTextFileRequest = self.parse(params)?;
+        let (services, turn) = (Arc::clone(&self.process.services), self.process.turn());
+        let question = turn.as_ref().map(|turn| question(turn, id));
+        let waited = question.as_ref().filter(|_| decoded.again).and_then(|name| self.past.waiting.remove(name));
+        let patience = self.chat.pool.options().patience;
+        self.answer(id, decoded, CallEffect::None, async move {
+            if !services.asks_before_reading(&request).await? {
+                return json(&services.read_text_file(request).await?);
+            }
+            let approval = protected::ask_to_read(&request.path, turn.zip(question), waited, patience).await?;
+            let content = services.read_text_file(request).await;
+            approval.done(content.as_ref().err()).await;
+            json(&content?)
         });
         Ok(())
     }
@@ -237,6 +260,8 @@ impl ProcessReader {
         process.with_frames(|frames| frames.wants_answer(frame));
         self.tasks.spawn(async move {
             let outcome = outcome.await;
+            // The agent may use the id again as soon as it has the answer.
+            process.close_request(&id);
             // If it cannot be sent, the agent is gone.
             process.agent_connection.answer(&id, outcome).await.ok();
             process.with_frames(|frames| frames.answered(frame));

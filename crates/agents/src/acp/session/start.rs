@@ -155,7 +155,14 @@ impl LiveProcess {
 
     /// Ends the agent with all that it started.
     pub(super) async fn end(self) {
-        let Self { process, slot, mut reader, grace } = self;
+        let grace = self.grace;
+        self.end_within(grace).await;
+    }
+
+    /// The same with another grace period, if that is shorter.
+    pub(super) async fn end_within(self, grace: Duration) {
+        let Self { process, slot, mut reader, grace: longest } = self;
+        let grace = grace.min(longest);
         // Reports that are not stored yet are not waited for.
         process.let_go();
         let ended = async {

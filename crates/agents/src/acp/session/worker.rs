@@ -32,6 +32,12 @@ use crate::agent::*;
 pub const RECAP_BYTES: usize = 64 << 10;
 /// The time that an agent may take to close a session that is no longer needed.
 pub const CLOSING: Duration = Duration::from_secs(5);
+/// The time that an agent may take to end, when its stdin closes and again at SIGTERM, after it ignored a cancellation.
+const DEAF_GRACE: Duration = Duration::from_secs(1);
+/// The time that the host may take to store the end of a turn when it stops.
+const STORING: Duration = Duration::from_secs(1);
+/// The time after which a turn tells what it waits for.
+const SILENCE: Duration = Duration::from_millis(1_500);
 
 /// A command to the worker.
 #[derive(Debug)]
@@ -105,7 +111,7 @@ impl SessionWorker {
             let woken = self.wait().await;
             match woken {
                 WakeReason::Look => {}
-                WakeReason::Stop => self.stop().await,
+                WakeReason::Stop => self.stop_by_need().await,
                 WakeReason::WorkerCommand(Some(WorkerCommand::Start(within, reply))) => {
                     self.start_now(within, reply).await
                 }
@@ -138,7 +144,7 @@ impl SessionWorker {
             return WakeReason::Look;
         }
         let deadline = match alive.process.cancelled_at() {
-            Some(since) => Some(since + options.patience),
+            Some(since) => Some(since + options.cancel),
             None => alive.slot.idle_since().map(|since| since + options.idle),
         };
         tokio::select! {
@@ -211,7 +217,7 @@ impl SessionWorker {
 
     /// Ensures that there is a process with our conversation and our settings.
     async fn prepare(&mut self, turn: Option<&TurnSink>, model: Option<&ModelId>) -> Result<(), AgentError> {
-        self.settle().await?;
+        self.settle(turn).await?;
         let mut chosen_settings = Vec::new();
         // Since its start, the agent itself may have chosen something else.
         if self.alive.is_none() {
@@ -225,7 +231,7 @@ impl SessionWorker {
     }
 
     /// Waits for a turn that was cancelled, and drops a process that cannot be used any more.
-    async fn settle(&mut self) -> Result<(), AgentError> {
+    async fn settle(&mut self, turn: Option<&TurnSink>) -> Result<(), AgentError> {
         self.look();
         let Some(alive) = &self.alive else { return Ok(()) };
         if alive.process.has_turn() {
@@ -234,7 +240,7 @@ impl SessionWorker {
                     "another turn is running: wait for its end, or cancel it".to_owned(),
                 ));
             };
-            let patience = self.chat.pool.options().patience;
+            let limit = self.chat.pool.options().cancel;
             let mut changes = alive.process.changes();
             let process = Arc::clone(&alive.process);
             let over = async {
@@ -244,10 +250,20 @@ impl SessionWorker {
                     }
                 }
             };
-            let late = tokio::time::timeout_at(since + patience, over).await.is_err();
+            let name = &self.chat.program.display_name;
+            let words =
+                format!("{name} still works on the cancelled turn. It is ended after {} s.", limit.as_secs_f32());
+            let over = self.announce_wait(turn, words, over);
+            let late = tokio::time::timeout_at(since + limit, over).await.is_err();
             self.look();
             if late {
-                self.stop().await;
+                self.stop_deaf().await;
+                let notice = format!(
+                    "{} did not stop the cancelled turn within {} s: its process was ended, and this turn runs in a new one.",
+                    self.chat.program.display_name,
+                    limit.as_secs_f32()
+                );
+                self.report(turn, vec![AgentEvent::Notice(notice)]).await;
             }
         }
         if self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
@@ -382,6 +398,34 @@ impl SessionWorker {
         }
     }
 
+    /// Ends a process that is idle for too long, or that does not stop a cancelled turn.
+    async fn stop_by_need(&mut self) {
+        match self.alive.as_ref().is_some_and(|alive| alive.process.has_turn()) {
+            true => self.stop_deaf().await,
+            false => self.stop().await,
+        }
+    }
+
+    /// Ends a process that does not react. It had its time, so it gets little more.
+    async fn stop_deaf(&mut self) {
+        self.remember();
+        if let Some(alive) = self.alive.take() {
+            alive.end_within(DEAF_GRACE).await;
+        }
+    }
+
+    /// Does something that is usually fast. If it is not, the turn tells what it waits for.
+    async fn announce_wait<T>(&self, turn: Option<&TurnSink>, words: String, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        if let Ok(done) = tokio::time::timeout(SILENCE, &mut work).await {
+            return done;
+        }
+        self.report(turn, vec![AgentEvent::Activity(Some(words))]).await;
+        let done = work.await;
+        self.report(turn, vec![AgentEvent::Activity(None)]).await;
+        done
+    }
+
     /// Ends a process without a conversation: nobody can use it.
     async fn drop_unopened(&mut self) {
         if self.alive.as_ref().is_some_and(|alive| alive.process.session().is_none()) {
@@ -405,6 +449,10 @@ impl SessionWorker {
             }
             return;
         };
+        // The host stores the end of a turn at this moment: an agent that is left for it would wait an hour for a host.
+        if why == CloseReason::Detached && !alive.process.has_turn() {
+            alive.process.wait_until_stored(STORING).await;
+        }
         // The next host continues a running turn, and reads again the end of one that is not stored. A cancelled turn
         // has neither: its agent would only be left behind.
         let is_left = !alive.process.was_cancelled() && (alive.process.has_turn() || alive.process.has_unstored());

@@ -133,8 +133,8 @@ async fn an_agent_that_knows_a_missing_file_by_its_error_can_create_it() {
 }
 
 #[tokio::test]
-async fn agents_read_and_write_inside_the_working_directories_and_nowhere_else() {
-    let stage = Stage::new(AgentBehavior::default());
+async fn agents_of_the_workspace_read_and_write_inside_the_working_directories_and_nowhere_else() {
+    let stage = Stage::with_table(AgentBehavior::default(), &[], "files = \"workspace\"\n", &[]);
     let (mut client, chat) = stage.begin().await;
     let (inside, outside) = (stage.work("new/a.txt"), stage.place.write("outside.txt", "not yours"));
     let token = stage.place.data().join("token");

@@ -28,7 +28,7 @@ impl SessionTask {
 
     async fn take_report(&mut self, report: Report, out: &mut Outbox) -> Result<(), FsError> {
         let Report { chat, turn, events, mark } = report;
-        let spoke = turn.is_some() && !events.is_empty();
+        let spoke = turn.is_some() && events.iter().any(|event| !matches!(event, AgentEvent::Activity(_)));
         for event in events {
             self.take_event(&chat, turn.as_ref(), event, out).await?;
         }

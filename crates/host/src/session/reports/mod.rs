@@ -2,7 +2,7 @@
 //!
 //! | report of the agent | events of the session |
 //! |---|---|
-//! | text, reasoning | a part if none is open, and a delta |
+//! | text, reasoning | a part if none is open, or for another message, and a delta |
 //! | a tool call starts | the call, its input still to come |
 //! | a tool call is ready | ready and running; or ready, then gated by a permission request |
 //! | a tool call completed | completed; a large output is stored first and named by a content part |
@@ -10,6 +10,7 @@
 //! | a body | a whole text part; a large or binary one is stored and named by a content part |
 //! | a plan, a notice | a part |
 //! | usage | the usage known so far |
+//! | an activity | the same, until the next report |
 //! | a title, commands, settings, its id of the chat | the same, if it has changed |
 //! | a question | the same |
 //! | the end | the turn completed, or failed |
@@ -49,32 +50,13 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Report
     let limits = place.limits;
     let mut out = ReportTranslator::at(place);
     match event {
-        AgentEvent::Text(content) => {
-            let content = std::mem::take(content);
-            let open = active.parts().last().and_then(|part| match part {
-                Part::Text(text) if text.delivery == Delivery::Streamed => Some(text.id.clone()),
-                _ => None,
-            });
-            let part = open.unwrap_or_else(|| {
-                let id = next_part_id(active);
-                let text = TextPart { id: id.clone(), content: String::new(), delivery: Delivery::Streamed };
-                out.part(&turn, Part::Text(text));
-                id
-            });
-            out.chat(ChatEvent::TextDelta { turn, part, content });
+        AgentEvent::Text(content) => out.text(active, None, std::mem::take(content)),
+        AgentEvent::Reasoning(content) => out.reasoning(active, None, std::mem::take(content)),
+        AgentEvent::MessageText(chunk) => {
+            out.text(active, Some(&chunk.message), std::mem::take(&mut chunk.content));
         }
-        AgentEvent::Reasoning(content) => {
-            let content = std::mem::take(content);
-            let open = active.parts().last().and_then(|part| match part {
-                Part::Reasoning { id, .. } => Some(id.clone()),
-                _ => None,
-            });
-            let part = open.unwrap_or_else(|| {
-                let id = next_part_id(active);
-                out.part(&turn, Part::Reasoning { id: id.clone(), content: String::new() });
-                id
-            });
-            out.chat(ChatEvent::ReasoningDelta { turn, part, content });
+        AgentEvent::MessageReasoning(chunk) => {
+            out.reasoning(active, Some(&chunk.message), std::mem::take(&mut chunk.content));
         }
         AgentEvent::ToolStarted(call) => out.chat(ChatEvent::ToolCallStarted { turn, call: call.clone() }),
         AgentEvent::ToolReady { call, invocation_message, input, permission, .. } => {
@@ -124,6 +106,15 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Report
             let usage = known.updated(std::mem::take(usage));
             if active.usage.as_ref() != Some(&usage) {
                 out.chat(ChatEvent::UsageReported { turn, usage });
+            }
+        }
+        AgentEvent::CallUsage(call) => {
+            let usage = active.usage.clone().unwrap_or_default().added(std::mem::take(call));
+            out.chat(ChatEvent::UsageReported { turn, usage });
+        }
+        AgentEvent::Activity(activity) => {
+            if place.chat.activity != *activity {
+                out.chat(ChatEvent::ActivityChanged(std::mem::take(activity)));
             }
         }
         AgentEvent::InputNeeded { request, .. } => {
@@ -211,6 +202,34 @@ impl<'a> ReportTranslator<'a> {
         content
     }
 
+    /// Adds text to the open part, or to a new one: after something else, and for another message.
+    fn text(&mut self, active: &ActiveTurn, message: Option<&str>, content: String) {
+        let open = active.parts().last().and_then(|part| match part {
+            Part::Text(text) if text.delivery == Delivery::Streamed => Some(&text.id),
+            _ => None,
+        });
+        let part = open.filter(|open| is_of_message(open, message)).cloned().unwrap_or_else(|| {
+            let id = next_part_id_of(active, message);
+            let text = TextPart { id: id.clone(), content: String::new(), delivery: Delivery::Streamed };
+            self.part(&active.id, Part::Text(text));
+            id
+        });
+        self.chat(ChatEvent::TextDelta { turn: active.id.clone(), part, content });
+    }
+
+    fn reasoning(&mut self, active: &ActiveTurn, message: Option<&str>, content: String) {
+        let open = active.parts().last().and_then(|part| match part {
+            Part::Reasoning { id, .. } => Some(id),
+            _ => None,
+        });
+        let part = open.filter(|open| is_of_message(open, message)).cloned().unwrap_or_else(|| {
+            let id = next_part_id_of(active, message);
+            self.part(&active.id, Part::Reasoning { id: id.clone(), content: String::new() });
+            id
+        });
+        self.chat(ChatEvent::ReasoningDelta { turn: active.id.clone(), part, content });
+    }
+
     fn content_part(&mut self, turn: &TurnId, bytes: Bytes, mime_type: Option<String>) {
         let content = self.content(bytes, mime_type);
         self.part(turn, Part::Content(content));
@@ -232,6 +251,25 @@ fn next_part_id(active: &ActiveTurn) -> PartId {
     format!("part-{}", active.parts().len()).into()
 }
 
+/// The id of a part that streams a message. It ends with a hash of the message's id, so that a host that comes back knows
+/// to which message an open part belongs.
+fn next_part_id_of(active: &ActiveTurn, message: Option<&str>) -> PartId {
+    match message {
+        Some(message) => format!("{}.{}", next_part_id(active), message_tag(message)).into(),
+        None => next_part_id(active),
+    }
+}
+
+/// Returns whether an open part takes more of a message. Text without a message continues any part.
+fn is_of_message(part: &PartId, message: Option<&str>) -> bool {
+    let tag = part.as_str().split_once('.').map(|(_, tag)| tag);
+    message.is_none_or(|message| tag == Some(message_tag(message).as_str()))
+}
+
+fn message_tag(message: &str) -> String {
+    hex::encode(&Sha256::digest(message)[..4])
+}
+
 /// At most `bytes` of the text, cut between characters.
 fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
@@ -239,6 +277,8 @@ fn beginning(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use grove_agents::MessageChunk;
+
     use super::*;
 
     pub(in crate::session) const TURN: &str = "t";
@@ -349,7 +389,10 @@ pub(super) mod tests {
         assert_eq!(names(body(PartContent::Bytes(vec![0])), &empty), "Stored(1), PartAdded");
 
         let usage = Usage { input_tokens: Some(1), ..Usage::default() };
-        assert_eq!(names(AgentEvent::Usage(usage), &empty), "UsageReported");
+        assert_eq!(names(AgentEvent::Usage(usage.clone()), &empty), "UsageReported");
+        assert_eq!(names(AgentEvent::CallUsage(usage), &empty), "UsageReported");
+        assert_eq!(names(AgentEvent::Activity(Some("waits".into())), &empty), "ActivityChanged");
+        assert_eq!(names(AgentEvent::Activity(None), &empty), "", "nothing new");
         assert_eq!(names(AgentEvent::Plan(vec![]), &empty), "PartAdded");
         assert_eq!(names(AgentEvent::Notice("x".into()), &empty), "PartAdded");
         assert_eq!(names(AgentEvent::Title("x".into()), &empty), "TitleChanged");
@@ -363,6 +406,52 @@ pub(super) mod tests {
         assert_eq!(names(AgentEvent::Ended(Ok(())), &empty), "TurnCompleted");
         let failed = Err(ErrorInfo::new("a", "b"));
         assert_eq!(names(AgentEvent::Ended(failed), &empty), "TurnFailed");
+    }
+
+    #[test]
+    fn messages_of_one_turn_are_parts_of_their_own() {
+        let chunk = |message: &str| MessageChunk { message: message.into(), content: "a".into() };
+        for event in [AgentEvent::MessageText as fn(MessageChunk) -> AgentEvent, AgentEvent::MessageReasoning] {
+            let mut session = session_with(vec![]);
+            let mut report = |event: AgentEvent| {
+                for command in translated(event, &session.clone()).commands {
+                    let Command::Agent(EventReport::Chat { event, .. }) = command else { panic!("{command:?}") };
+                    let change = Change::Chat("s".into(), Session::MAIN_CHAT.into(), event);
+                    session.apply(&Event { at: Timestamp(0), change });
+                }
+                session.chats[0].active.as_ref().unwrap().parts().len()
+            };
+            assert_eq!(report(event(chunk("m1"))), 1);
+            assert_eq!(report(event(chunk("m1"))), 1, "the same message goes on");
+            assert_eq!(report(event(chunk("m2"))), 2, "another message");
+            assert_eq!(report(event(chunk("m1"))), 3, "what came between stays between");
+        }
+        let mut session = session_with(vec![]);
+        for event in [AgentEvent::MessageText(chunk("m1")), AgentEvent::Text("b".into())] {
+            for command in translated(event, &session.clone()).commands {
+                let Command::Agent(EventReport::Chat { event, .. }) = command else { panic!("{command:?}") };
+                let change = Change::Chat("s".into(), Session::MAIN_CHAT.into(), event);
+                session.apply(&Event { at: Timestamp(0), change });
+            }
+        }
+        let parts = session.chats[0].active.as_ref().unwrap().parts();
+        assert!(
+            matches!(parts, [Part::Text(text)] if text.content == "ab"),
+            "no message is no other message: {parts:?}"
+        );
+    }
+
+    #[test]
+    fn usage_of_model_calls_adds_up_in_a_turn() {
+        let usage = |input| Usage { input_tokens: Some(input), ..Usage::default() };
+        let known = ChatEvent::UsageReported { turn: TURN.into(), usage: usage(3) };
+        let commands = translated(AgentEvent::CallUsage(usage(4)), &session_with(vec![known])).commands;
+        let [Command::Agent(EventReport::Chat { event: ChatEvent::UsageReported { usage: sum, .. }, .. })] =
+            &commands[..]
+        else {
+            panic!("{commands:?}")
+        };
+        assert_eq!(*sum, usage(7));
     }
 
     #[test]

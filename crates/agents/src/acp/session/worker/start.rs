@@ -78,8 +78,13 @@ impl SessionWorker {
         self.shared.set_process(Some(Arc::clone(&process)));
         self.alive = Some(alive);
         self.refused.clear();
-        let opened =
-            async { initialize_agent(&self.chat, &process).await?.open(self.agent_session_id.as_deref()).await };
+        let (name, options) = (&self.chat.program.display_name, self.chat.pool.options());
+        let starting = format!("{name} has not answered `initialize` yet. It has {} s.", options.start.as_secs_f32());
+        let opening = format!("{name} has not opened its session yet. It has {} s.", options.patience.as_secs_f32());
+        let opened = async {
+            let agent = self.announce_wait(turn, starting, initialize_agent(&self.chat, &process)).await?;
+            self.announce_wait(turn, opening, agent.open(self.agent_session_id.as_deref())).await
+        };
         let opened = match opened.await {
             Ok(opened) => opened,
             Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
@@ -114,9 +119,11 @@ impl SessionWorker {
             let most = self.chat.pool.options().processes;
             let waits =
                 format!("The limit on running agents ({most}) is reached: this turn begins when one of them stops.");
-            self.report(Some(turn), vec![AgentEvent::Notice(waits)]).await;
+            self.report(Some(turn), vec![AgentEvent::Activity(Some(waits))]).await;
         }
-        slots.take().await
+        let slot = slots.take().await;
+        self.report(turn, vec![AgentEvent::Activity(None)]).await;
+        slot
     }
 
     /// The reason why an agent did not start, as precise as possible.
