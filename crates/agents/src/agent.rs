@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::setup::{AgentAbilities, AgentSetup};
 use crate::spills::SpillStore;
 
 /// A kind of agent.
@@ -24,6 +25,11 @@ pub trait Agent: Send + Sync + 'static {
     /// any.
     fn settings(&self) -> Option<SessionConfig> {
         None
+    }
+
+    /// What it can honour of a session's setup. A setup that asks for more is refused before the session is created.
+    fn abilities(&self) -> AgentAbilities {
+        AgentAbilities::default()
     }
 
     /// Returns whether it changes files in the session's working directories by itself, so that two agents there would
@@ -149,6 +155,8 @@ pub struct OpenSession {
     /// Stores output that is too large for the agent.
     pub spills: Arc<dyn SpillStore>,
     pub start: AgentStart,
+    /// What the session's creator configures. The agent can honour all of it ([`Agent::abilities`]).
+    pub setup: Arc<AgentSetup>,
 }
 
 /// When the process of an agent starts.

@@ -9,6 +9,7 @@
 //!   bounded, so an agent runs no faster than the host can store its output. An agent whose process outlives the host
 //!   marks its reports ([`FrameCursor`](grove_core::FrameCursor)), so that the next host knows which frames are handled.
 //! - [`SpillStore`]: the store for output that is too large for an agent. The caller of [`Agent::open`] supplies it.
+//! - [`setup`]: what the creator of a session configures for its agent, and what an agent can honour of it.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.
 //! - [`scripted`]: a deterministic agent for tests, demos and people without a model.
@@ -45,6 +46,7 @@
 //!     reports: sink.clone(),
 //!     spills: Arc::new(()),
 //!     start: AgentStart::FirstTurn,
+//!     setup: Arc::default(),
 //! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
@@ -61,6 +63,7 @@ mod agent;
 pub mod catalog;
 pub mod limits;
 pub mod scripted;
+pub mod setup;
 mod spills;
 mod subject;
 

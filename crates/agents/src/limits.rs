@@ -17,4 +17,7 @@ pub use crate::acp::summary::LONGEST as SUMMARY_BYTES;
 pub use crate::acp::summary::PATIENCE as SUMMARY_TIME;
 pub use crate::scripted::LARGEST_SCRIPT as SCRIPT_BYTES;
 pub use crate::scripted::script::MAX_OUTPUT as SCRIPT_OUTPUT_BYTES;
+pub use crate::setup::MAX_MCP_SERVERS as MCP_SERVERS;
+pub use crate::setup::MAX_SERVER_NAME as MCP_SERVER_NAME_BYTES;
+pub use crate::setup::MAX_SETUP_BYTES as SETUP_BYTES;
 pub use crate::subject::MAX_PATHS as PERMISSION_PATHS;

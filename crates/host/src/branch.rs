@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use grove_agents::setup::SetupChange;
 use grove_core::{ChatId, ClientCommand, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
 use grove_storage::{pastes, paths};
 use grove_tree::navigate::Prefill;
@@ -17,8 +18,8 @@ use crate::host::{CreateError, Host};
 use crate::rule_offers::RuleOfferError;
 use crate::sequencer::{HostStopped, PublishedState};
 use crate::session::{
-    CommandError, ForkPlan, HandoverAnswer, HandoverRequest, MigrateError, MigrateOutcome, ToSession, TreeAnswer,
-    TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError,
+    CommandError, ForkPlan, HandoverAnswer, HandoverRequest, MigrateError, MigrateOutcome, SetupChangeError, ToSession,
+    TreeAnswer, TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError,
 };
 
 /// The address of a tree: a session and one of its chats.
@@ -41,6 +42,8 @@ pub enum SessionRequestError {
     Tree(#[from] TreeError),
     #[error(transparent)]
     Create(#[from] CreateError),
+    #[error(transparent)]
+    Setup(#[from] SetupChangeError),
     #[error(transparent)]
     Migrate(#[from] MigrateError),
     #[error(transparent)]
@@ -171,6 +174,15 @@ impl Host {
         let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::Workspace(request, done)).await.map_err(|_| gone())?;
         Ok(reply)
+    }
+
+    /// Changes what a session's agent is configured with. Idle agents start again with it; a running turn finishes first.
+    pub async fn change_setup(&self, uri: &SessionUri, change: SetupChange) -> Result<(), SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, changed) = oneshot::channel();
+        session.inbox.send(ToSession::ChangeSetup(change, done)).await.map_err(|_| gone())?;
+        Ok(changed.await.map_err(|_| gone())??)
     }
 
     /// Creates a session from the conversation before a user message. Hooks may forbid it.

@@ -47,13 +47,14 @@
 //! ```
 //! use std::sync::Arc;
 //! use grove_agents::scripted::ScriptedAgent;
+//! use grove_agents::setup::AgentSetup;
 //! use grove_host::{Config, CreateSession, Env, Host};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
-//! let (working_directories, config, store) = (vec![], None, None);
-//! let wanted = CreateSession { uri, agent: None, model: None, working_directories, config, store };
+//! let (working_directories, config, store, setup) = (vec![], None, None, AgentSetup::default());
+//! let wanted = CreateSession { uri, agent: None, model: None, working_directories, config, store, setup };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });
@@ -89,6 +90,8 @@ pub mod tokens;
 mod trust;
 pub mod turns;
 mod usage;
+
+pub use grove_agents::setup::{self, AgentSetup, SetupChange};
 
 pub use agent_processes::{AgentProcesses, AgentRoot};
 pub use client_storage::{ClientStorageError, DeleteError, DeleteOutcome, ForkError, ResumeError};

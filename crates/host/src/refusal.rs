@@ -15,7 +15,9 @@ use crate::host::CreateError;
 use crate::import::ImportError;
 use crate::rule_offers::RuleOfferError;
 use crate::sequencer::HostStopped;
-use crate::session::{ActionRefusal, CommandError, MigrateError, PasteError, TreeError, WorkspaceRequestError};
+use crate::session::{
+    ActionRefusal, CommandError, MigrateError, PasteError, SetupChangeError, TreeError, WorkspaceRequestError,
+};
 
 /// A refusal or failure in words, with its kind.
 pub trait Refusal: fmt::Display {
@@ -105,6 +107,7 @@ impl Refusal for TreeError {
             | TreeError::Append(_)
             | TreeError::NotCopied(_)
             | TreeError::Workspace(_)
+            | TreeError::Setup(_)
             | TreeError::ReaderCrash(_) => RefusalKind::Failed,
         }
     }
@@ -140,6 +143,7 @@ impl Refusal for CreateError {
             | CreateError::UnknownModel { .. }
             | CreateError::Store(_)
             | CreateError::WorkingDirectory(_)
+            | CreateError::Setup(_)
             | CreateError::TooManyDirectories(_) => RefusalKind::InvalidParams,
             CreateError::UnknownAgent(_) => RefusalKind::AgentNotFound,
             CreateError::Exists(_)
@@ -147,6 +151,7 @@ impl Refusal for CreateError {
             | CreateError::BeingImported(_)
             | CreateError::Kept(_) => RefusalKind::SessionExists,
             CreateError::Folder(_)
+            | CreateError::SetupFile(_)
             | CreateError::Provider { .. }
             | CreateError::BeingCopied(_)
             | CreateError::IdGenerationError(_)
@@ -163,6 +168,8 @@ impl Refusal for SessionRequestError {
             SessionRequestError::Tree(error) => error.kind(),
             SessionRequestError::Migrate(error) => error.kind(),
             SessionRequestError::Create(error) => error.kind(),
+            SessionRequestError::Setup(SetupChangeError::Refused(_)) => RefusalKind::InvalidParams,
+            SessionRequestError::Setup(SetupChangeError::File(_)) => RefusalKind::Failed,
             SessionRequestError::WorkingDirectory(_) | SessionRequestError::DirectoryOfClient => {
                 RefusalKind::InvalidParams
             }

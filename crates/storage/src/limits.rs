@@ -3,4 +3,5 @@
 pub use crate::journal::files::LINE_BYTES as JOURNAL_LINE_BYTES;
 pub use crate::journal::files::SEGMENT_BYTES;
 pub use crate::store::register::MAX_REGISTERED as CLIENT_STORED_SESSIONS;
+pub use crate::store::setup_file::MAX_BYTES as SETUP_FILE_BYTES;
 pub use crate::store::stores::MAX_NAME as STORE_NAME_BYTES;

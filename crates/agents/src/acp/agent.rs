@@ -112,6 +112,7 @@ impl AcpAgent {
             reports: ChatSink::new(ONE_SHOT_CHAT.into(), reports),
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
+            setup: Arc::default(),
         };
         OneShotProcess::start(Arc::new(self.chat(&opening)?.without_services())).await
     }

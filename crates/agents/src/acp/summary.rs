@@ -52,6 +52,7 @@ impl AcpSummarizer {
             reports: sink.clone(),
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
+            setup: Arc::default(),
         };
         let (program, pool, profile) = (&self.program, &self.pool, &self.profile);
         let chat = AcpChat::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile), &opening)?;

@@ -185,6 +185,7 @@ impl TestSession {
             reports: sink.clone(),
             spills,
             start: AgentStart::FirstTurn,
+            setup: Arc::default(),
         };
         let agent = agent.open(opening).await.unwrap();
         Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } }
@@ -205,6 +206,7 @@ impl TestSession {
             reports: sink.clone(),
             spills: Arc::new(()),
             start: AgentStart::Now { within: CREATION },
+            setup: Arc::default(),
         };
         let agent = agent.open(opening).await?;
         Ok(Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } })

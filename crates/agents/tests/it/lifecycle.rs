@@ -46,6 +46,7 @@ async fn a_program_that_is_missing_is_named_before_anything_starts() {
         reports: ChatSink::new("main".into(), sender),
         spills: std::sync::Arc::new(()),
         start: AgentStart::FirstTurn,
+        setup: Arc::default(),
     };
     let error = fixture.agent(&fixture.pool()).open(opening).await.err().unwrap().to_string();
     assert!(error.contains("no-such-agent") && error.contains("install"), "{error}");

@@ -11,6 +11,8 @@ use crate::{FsError, SessionFs};
 
 /// The file that a host rewrites at any time. It is copied, but does not count when sessions are compared.
 const SESSION_FILE: &str = "session.json";
+/// What the creator of a session configured, with secrets: it stays on its host.
+const SETUP_FILE: &str = "setup.json";
 
 /// A file of a session's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +74,7 @@ fn is_content(path: &str) -> bool {
     ![SESSION_FILE, MANIFEST, INDEX].contains(&path)
 }
 
-/// Reads everything that belongs to a moved session, except for files that are rebuilt from its logs.
+/// Reads everything that belongs to a moved session, except for files that are rebuilt from its logs, and its setup.
 /// Nobody may write to it meanwhile.
 pub async fn inventory(session_folder: &SessionFolder<'_>) -> Result<Inventory, CopyError> {
     // Without links, like a copy.
@@ -81,7 +83,7 @@ pub async fn inventory(session_folder: &SessionFolder<'_>) -> Result<Inventory, 
     let CopyList { items, others } = list::everything(session_folder, &CopyPurpose::Move).await?;
     let mut files = Vec::new();
     for item in items {
-        if item.copy_method == CopyMethod::Folder || list::is_side_file(&item.path) {
+        if item.copy_method == CopyMethod::Folder || list::is_side_file(&item.path) || item.path == SETUP_FILE {
             continue;
         }
         if let Some((size, sha256)) = hashed(session_folder.store, &inside(session_folder.folder, &item.path)).await? {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::Agent;
+use grove_agents::setup::{AgentSetup, SetupRefusal};
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_storage::StoreError;
@@ -15,7 +16,7 @@ use tokio::sync::oneshot;
 use super::Host;
 use super::agents::install_hint;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState};
-use crate::session::{self, ForkPlan, ForkedChat, SessionStart};
+use crate::session::{self, ForkPlan, ForkedChat, SessionSetup, SessionStart, SetupFileError, SetupKeeper};
 
 /// The time for which a new session waits for copies out of the folder of an earlier session of its id.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +33,8 @@ pub struct CreateSession {
     pub config: Option<Extra>,
     /// Its store; by default the one in its settings, else the store of new sessions.
     pub store: Option<StoreName>,
+    /// What the agent is configured with. An agent that cannot honour all of it is refused.
+    pub setup: AgentSetup,
 }
 
 /// The setting by which a client chooses the store of a new session.
@@ -66,6 +69,10 @@ pub enum CreateError {
     UnknownModel { agent: AgentId, model: ModelId },
     #[error("a session may have at most {0} working directories: name fewer")]
     TooManyDirectories(usize),
+    #[error(transparent)]
+    Setup(#[from] SetupRefusal),
+    #[error("the setup of the session could not be stored: {0}")]
+    SetupFile(#[from] SetupFileError),
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] FileError),
     #[error(transparent)]
@@ -90,6 +97,8 @@ pub enum CreateError {
 struct CreationPlan {
     new: NewSession,
     agent: Arc<dyn Agent>,
+    setup: SessionSetup,
+    is_configured: bool,
     fs: Arc<dyn SessionFs>,
     scope: JournalScope,
     at: Timestamp,
@@ -125,6 +134,7 @@ impl Host {
             working_directories: fork_plan.like.working_directories.clone(),
             config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
             store: Some(store.unwrap_or_else(|| fork_plan.like.store.clone())),
+            setup: AgentSetup::clone(&fork_plan.setup),
         };
         self.create(wanted, Some((fork_plan, title))).await?;
         Ok(uri)
@@ -142,11 +152,18 @@ impl Host {
         let InitialState { tip, events, forked, _hold } = self.initial_state(&plan, from)?;
         self.require_unused_id(&plan.new.uri, &plan.new.id).await?;
         let begin = self.reserve_id(&plan, tip, forked)?;
-        let CreationPlan { new, fs, scope, at, .. } = plan;
+        let is_configured = plan.is_configured;
+        let CreationPlan { new, setup, fs, scope, at, .. } = plan;
         let id = new.id.clone();
         let room = match scope {
             JournalScope::AllEvents => self.make_room(&new, fs.as_ref()).await,
             JournalScope::NumbersOnly => self.begin_client_stored(fs.as_ref(), &Session::new(&new, at)).await,
+        };
+        // It is there before the session is: the session never runs without it.
+        let room = match room {
+            Ok(()) if !is_configured => Ok(()),
+            Ok(()) => setup.write().await.map_err(CreateError::from),
+            Err(error) => Err(error),
         };
         if let Err(error) = room {
             self.sessions().open.remove(&id);
@@ -159,6 +176,9 @@ impl Host {
             // The task that waits for its start ends without it.
             Ok(Err(not_written)) => {
                 self.sessions().open.remove(&id);
+                if is_configured {
+                    setup.remove().await;
+                }
                 return Err(not_written.into());
             }
             Err(stopped) => return Err(stopped.into()),
@@ -194,6 +214,7 @@ impl Host {
         {
             return Err(CreateError::UnknownModel { agent: agent_id, model: model.clone() });
         }
+        wanted.setup.check(agent_id.as_str(), &agent.abilities())?;
         if wanted.working_directories.len() > MAX_DIRECTORIES {
             return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
         }
@@ -224,8 +245,11 @@ impl Host {
             (None, chosen) => chosen.map(SessionConfig::of),
         };
         let (uri, model) = (wanted.uri, wanted.model);
+        let is_configured = !wanted.setup.is_empty();
+        let keeper = SetupKeeper::of(stores, &store);
+        let setup = SessionSetup::stored(fs.clone(), id.clone(), keeper).with(Arc::new(wanted.setup));
         let new = NewSession { id, uri, agent: agent_id, model, working_directories, config, store };
-        Ok(CreationPlan { new, agent, fs, scope, at: self.0.env.clock.now() })
+        Ok(CreationPlan { new, agent, setup, is_configured, fs, scope, at: self.0.env.clock.now() })
     }
 
     /// The state of a new session before its agent starts: empty, or with the turns of its fork origin.
@@ -272,7 +296,7 @@ impl Host {
         forked: Vec<ForkedChat>,
     ) -> Result<oneshot::Sender<()>, CreateError> {
         let (begin, begun) = oneshot::channel();
-        let CreationPlan { new, agent, fs, .. } = plan;
+        let CreationPlan { new, agent, setup, fs, .. } = plan;
         let mut sessions = self.sessions();
         if sessions.stopping {
             return Err(HostStopped.into());
@@ -283,7 +307,7 @@ impl Host {
         if self.0.imports.has(&new.id) {
             return Err(CreateError::BeingImported(new.id.clone()));
         }
-        let beginning = SessionStart::New { begun, forked };
+        let beginning = SessionStart::New { begun, forked, setup: setup.clone() };
         let context = self.new_session_context(&new.id, &mut sessions);
         let handle = session::start(tip, fs.clone(), agent.clone(), context, beginning);
         sessions.open.insert(new.id.clone(), handle);

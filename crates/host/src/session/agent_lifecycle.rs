@@ -19,6 +19,7 @@ impl SessionTask {
             env: &self.session_context.env,
             limits: &self.session_context.config.limits,
             spills: &self.workspace.spills,
+            setup: &self.setup,
             may_lack_folders: self.persistence.features().may_lack_folders,
         };
         (&mut self.agents, context)

@@ -99,6 +99,7 @@ impl SessionTask {
             self.logs.adopt(&chat, log);
         }
         self.save_disposed().await;
+        self.setup.remove().await;
         self.session_context.active_folders.leave(&self.tip.id);
         self.operations.clear();
         let leaving = self.agents.remove_all(self.session_context.env.spawn.as_ref());

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use grove_agents::setup::SetupChange;
 use grove_agents::{AgentError, AgentSession};
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy as TempFate;
@@ -18,6 +19,7 @@ use super::handover::{HandoverAnswer, HandoverRequest};
 use super::migration::{MigrateError, MigrateOutcome};
 use super::outbox::{ActionRefusal, CommandError};
 use super::persistence::StorageClientPresence;
+use super::setup::{SessionSetup, SetupChangeError};
 use super::spills::SessionSpills;
 use super::tree::{TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 use super::workspace::{WorkspaceReply, WorkspaceRequest, WorkspaceUpdate};
@@ -42,6 +44,8 @@ pub(crate) enum ToSession {
     Warn(String),
     /// A participating client has been disconnected for too long.
     ClientGone(ClientId),
+    /// Changes what the session's agent is configured with.
+    ChangeSetup(SetupChange, oneshot::Sender<Result<(), SetupChangeError>>),
     /// Reads the log of a chat, for an agent without its conversation.
     Recall(ChatId, oneshot::Sender<Result<Option<LogSnapshot>, TreeError>>),
     /// Reads the tree of a chat, or changes it.
@@ -183,7 +187,7 @@ pub(crate) struct SessionContext {
 /// The start of a session's task.
 pub(crate) enum SessionStart {
     /// The session is new; the task waits until it is in the state. Its chats may be forks.
-    New { begun: oneshot::Receiver<()>, forked: Vec<ForkedChat> },
+    New { begun: oneshot::Receiver<()>, forked: Vec<ForkedChat>, setup: SessionSetup },
     /// The session existed before its task; everything of it up to a sequence number is in it.
     /// The frames of its agents are processed up to these cursors.
     Known { seq: u64, marks: HashMap<ChatId, FrameCursor> },

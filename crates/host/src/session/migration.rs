@@ -86,6 +86,7 @@ impl SessionTask {
             return Ok(Err(MigrateError::Refused(reason)));
         }
         // The journal has it: from here on this is the session, whatever happens.
+        self.setup.move_to(to.clone());
         let former = self.logs.move_to(to);
         self.persistence.moved_from(former);
         self.save_folder().await;

@@ -7,6 +7,7 @@
 //! | `LogCopies` | the logs of forked chats that are being copied | `forks/` |
 //! | `TreeOperations` | the running summaries and navigations in the chats' trees | `tree/operation.rs` |
 //! | `WorkspaceFolder` | plan, files, checkpoints and manifest; the checkout; spilled output | `workspace/` |
+//! | `SessionSetup` | what its creator configured for the agent | `setup.rs` |
 //! | `Publisher` | the way of events to the sequencer | `persistence/publisher.rs` |
 //! | `Persistence` | what keeps the session: the journal and its folder, or a storage client | `persistence/` |
 //!
@@ -31,6 +32,7 @@ pub(crate) mod outbox;
 pub(crate) mod pastes;
 mod persistence;
 pub(crate) mod reports;
+mod setup;
 pub(crate) mod spills;
 pub(crate) mod tree;
 pub(crate) mod workspace;
@@ -64,6 +66,7 @@ pub use self::message::{ChatForkRequest, ClientAction, ClientRequest, DispatchOu
 pub use self::migration::{MigrateError, MigrateOutcome};
 pub use self::outbox::{ActionRefusal, CommandError};
 pub use self::pastes::PasteError;
+pub use self::setup::{SetupChangeError, SetupFileError};
 pub use self::tree::{
     CompactionOutcome, Entries, MergeOutcome, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest,
 };
@@ -78,6 +81,7 @@ pub(crate) use self::checkout::read_checkout;
 pub(crate) use self::forks::ForkedChat;
 pub(crate) use self::message::{SessionContext, SessionStart, ToSession};
 pub(crate) use self::persistence::StorageClientPresence;
+pub(crate) use self::setup::{SessionSetup, SetupKeeper};
 pub(crate) use self::workspace::scan_workspace;
 
 /// The messages that may wait for a session before their senders do.
@@ -103,6 +107,13 @@ pub(crate) fn start(
         SessionStart::New { .. } => 0,
         SessionStart::Known { seq, .. } => *seq,
     };
+    let setup = match &beginning {
+        SessionStart::New { setup, .. } => setup.clone(),
+        SessionStart::Known { .. } => {
+            let keeper = SetupKeeper::of(&session_context.env.stores, &tip.store);
+            SessionSetup::stored(fs.clone(), tip.id.clone(), keeper)
+        }
+    };
     let (persistence, publisher) = persistence::of(&tip, &session_context, last_seq);
     let mut task = SessionTask {
         agents: ChatAgents::new(agent, inbox_sender.downgrade()),
@@ -110,6 +121,7 @@ pub(crate) fn start(
         copies,
         operations: TreeOperations::default(),
         workspace: WorkspaceFolder::new(spills),
+        setup,
         publisher,
         persistence,
         flushes: Vec::new(),
@@ -123,7 +135,7 @@ pub(crate) fn start(
     let span = tracing::debug_span!(parent: None, "session", id = %task.tip.id, agent = %task.tip.agent);
     let running = async move {
         match beginning {
-            SessionStart::New { begun, forked } => {
+            SessionStart::New { begun, forked, .. } => {
                 if begun.await.is_err() {
                     return;
                 }
@@ -164,6 +176,8 @@ struct SessionTask {
     operations: TreeOperations,
     /// The session's folder beside its logs.
     workspace: WorkspaceFolder,
+    /// What its creator configured for the agent.
+    setup: SessionSetup,
     /// The way of events to the sequencer.
     publisher: Publisher,
     /// Keeps the session: in the journal and its folder, or at a storage client.
@@ -245,6 +259,9 @@ impl SessionTask {
                 self.tree(&chat, request, done).await?;
             }
             ToSession::TreeOutcome(chat, end) => self.finish_operation(&chat, end).await?,
+            ToSession::ChangeSetup(change, done) => {
+                done.send(self.change_setup(change).await).ok();
+            }
             ToSession::Recall(chat, done) => {
                 let seen = self.look(&chat).await;
                 // The turn may have been cancelled meanwhile.

@@ -20,7 +20,7 @@ use grove_tree::{AppendError, Cursor, LogError, LogIndex, NewLogError, RowFilter
 use serde_json::value::RawValue;
 
 use super::forks::ForkPlan;
-use super::{CommandError, SessionTask};
+use super::{CommandError, SessionTask, SetupFileError};
 use crate::hooks::HookError;
 use crate::sequencer::HostStopped;
 pub(super) use operation::TreeOperations;
@@ -168,6 +168,8 @@ pub enum TreeError {
     NotCopied(String),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Setup(#[from] SetupFileError),
     #[error(transparent)]
     ReaderCrash(#[from] LogReaderCrash),
 }

@@ -90,6 +90,15 @@ fn agent_requests() -> LimitGroup {
 fn agent_texts() -> LimitGroup {
     let rows = vec![
         Limit::new("agent-inbox", count(agents::AGENT_INBOX), "agent", "senders wait"),
+        Limit::new("setup", bytes(agents::SETUP_BYTES), "setup of a session", "the session is refused"),
+        Limit::new(
+            "setup-file",
+            bytes(grove_storage::limits::SETUP_FILE_BYTES),
+            "setup file of a session",
+            "its agent does not start",
+        ),
+        Limit::new("mcp-servers", count(agents::MCP_SERVERS), "session", "the session is refused"),
+        Limit::new("mcp-server-name", bytes(agents::MCP_SERVER_NAME_BYTES), "MCP server", "the session is refused"),
         Limit::new(
             "agent-sessions",
             count(agents::AGENT_SESSIONS),

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_host::CreateSession;
 use grove_host::sequencer::{ListenScope, PublishedState};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
+use grove_host::{AgentSetup, CreateSession};
 use grove_storage::settings::THINKING_SETTINGS;
 use grove_wire::copilot::events::{SessionResume, SessionShutdown, SessionWarning};
 use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
@@ -53,6 +53,7 @@ impl CopilotPeer {
             working_directories: folders,
             config: None,
             store: self.storage()?,
+            setup: AgentSetup::default(),
         };
         self.host().create_session(wanted).await?;
         let opened = self.open_for_client(&id, params).await?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::StoreName;
-use grove_host::{Config, CreateSession};
+use grove_host::{AgentSetup, Config, CreateSession};
 use grove_testkit::ahp::{Client, markdown};
 use grove_wire::ahp::ToolCallState;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ fn wanted(uri: &str) -> CreateSession {
         working_directories: vec![],
         config: None,
         store: Some(lent()),
+        setup: AgentSetup::default(),
     }
 }
 

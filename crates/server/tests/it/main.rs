@@ -31,6 +31,7 @@ mod presence;
 mod refusals;
 mod scopes;
 mod server;
+mod setups;
 mod slow_clients;
 mod spans;
 mod spills;

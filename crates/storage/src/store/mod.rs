@@ -14,6 +14,7 @@ pub mod paths;
 pub(crate) mod register;
 pub mod session_file;
 pub mod settings;
+pub mod setup_file;
 pub mod store_move;
 pub mod store_scan;
 pub(crate) mod stores;

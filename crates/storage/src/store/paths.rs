@@ -84,6 +84,11 @@ pub(crate) fn session_file_in(folder: &str) -> String {
     format!("{folder}/session.json")
 }
 
+/// The file of a session's setup.
+pub(crate) fn setup_file(session: &SessionId) -> String {
+    format!("{}/setup.json", folder(session))
+}
+
 /// The folder of a session's files.
 pub fn files_folder(session: &SessionId, kind: FilesFolder) -> String {
     format!("{}/{}", folder(session), kind.folder())

@@ -20,6 +20,8 @@ pub(super) struct ChatAgent {
     pub(super) leaving: Option<oneshot::Receiver<()>>,
     /// Settings that were changed while the agent was opening. It gets them when it is ready.
     pub(super) set_meanwhile: Extra,
+    /// The session's setup has changed since it was opened.
+    pub(super) has_old_setup: bool,
     /// The agent's id of the conversation copied for this chat: its first opening waits for it.
     pub(super) inherits: Option<oneshot::Receiver<Option<String>>>,
 }
@@ -57,6 +59,13 @@ impl ChatAgent {
             .is_some_and(|leaving| matches!(leaving.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         let is_opening = matches!(self.backend, AgentConnection::Opening(_));
         is_leaving || is_opening || self.running.is_some() || self.inherits.is_some()
+    }
+
+    /// Closes a connected agent that has an old setup, unless a turn runs.
+    pub(super) fn release_old_setup(&mut self, spawn: &dyn Spawn) {
+        if self.has_old_setup && self.running.is_none() && self.release(CloseReason::Replaced, spawn) {
+            self.has_old_setup = false;
+        }
     }
 
     /// Closes a connected agent. The next one starts when it is gone. Returns whether there was one.

@@ -32,7 +32,7 @@ pub(super) use self::silence::SilenceReport;
 use super::memory::LogMemory;
 use super::pastes::with_pictures;
 use super::spills::SessionSpills;
-use super::{EndedTurn, ToSession};
+use super::{EndedTurn, SessionSetup, ToSession};
 use crate::config::Limits;
 use crate::env::{Env, Spawn, Task};
 
@@ -66,6 +66,7 @@ pub(super) struct AgentContext<'a> {
     pub(super) env: &'a Env,
     pub(super) limits: &'a Limits,
     pub(super) spills: &'a SessionSpills,
+    pub(super) setup: &'a SessionSetup,
     /// Its working directories may be on another machine.
     pub(super) may_lack_folders: bool,
 }
@@ -152,7 +153,7 @@ impl ChatAgents {
 
     /// Starts the agent for a chat. The task gets [`ToSession::AgentOpened`].
     pub(super) fn open(&mut self, chat: &ChatId, context: AgentContext<'_>) {
-        let AgentContext { session, env, limits, spills, may_lack_folders } = context;
+        let AgentContext { session, env, limits, spills, setup, may_lack_folders } = context;
         let mut opening = OpenSession {
             session: session.id.clone(),
             chat: chat.clone(),
@@ -163,6 +164,7 @@ impl ChatAgents {
             reports: ChatSink::new(chat.clone(), self.report_sender.clone()),
             spills: Arc::new(spills.clone()),
             start: AgentStart::FirstTurn,
+            setup: Arc::default(),
         };
         let limit = limits.creation;
         let starts_now = self.starts_now(session, chat);
@@ -173,7 +175,9 @@ impl ChatAgents {
         let late = starts_now.then(|| env.clock.sleep(limit));
         let (agent, inbox, at, spawn) = (self.agent.clone(), self.inbox.clone(), chat.clone(), env.spawn.clone());
         let (metrics, agent_id) = (env.metrics.clone(), session.agent.clone());
+        let setup = setup.clone();
         let connection = self.connection(chat);
+        connection.has_old_setup = false;
         let is_again = std::mem::replace(&mut connection.was_opened, true);
         let kind = if is_again { AgentStartLabel::Again } else { AgentStartLabel::First };
         let (leaving, inherits) = (connection.leaving.take(), connection.inherits.take());
@@ -193,7 +197,11 @@ impl ChatAgents {
                 opening.working_directories = here(spawn.as_ref(), opening.working_directories).await;
             }
             let started = Instant::now();
-            let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind();
+            let opened = async {
+                opening.setup = setup.get().await.map_err(|error| AgentError::Start(error.to_string()))?;
+                agent.open(opening).await
+            };
+            let opened = Box::pin(AssertUnwindSafe(opened).catch_unwind());
             let opened = match late {
                 None => opened.await,
                 Some(late) => match select(opened, late).await {
@@ -231,6 +239,11 @@ impl ChatAgents {
         let connection = self.connection(chat);
         let settings = std::mem::take(&mut connection.set_meanwhile);
         connection.backend = AgentConnection::Ready(agent.clone());
+        if connection.has_old_setup {
+            // The next one gets the settings when it starts.
+            connection.release(CloseReason::Replaced, spawn);
+            return;
+        }
         if !settings.is_empty() {
             spawn.spawn(Box::pin(async move { agent.configure(settings).await }));
         }
@@ -352,6 +365,7 @@ impl ChatAgents {
         }
         self.answers.drop_turn(&ended.turn);
         self.resumed.remove(&ended.turn);
+        self.connection(&ended.chat).release_old_setup(spawn);
         if self.connections.values().all(|connection| connection.running.is_none()) {
             self.silence = None;
         }
@@ -423,6 +437,14 @@ impl ChatAgents {
                 connection.backend = AgentConnection::Closed;
             }
             connection.release(CloseReason::Replaced, spawn);
+        }
+    }
+
+    /// Has every agent start again with the new setup: idle ones before their next turn, others when their turn has ended.
+    pub(super) fn setup_changed(&mut self, spawn: &dyn Spawn) {
+        for connection in self.connections.values_mut() {
+            connection.has_old_setup = !matches!(connection.backend, AgentConnection::Closed);
+            connection.release_old_setup(spawn);
         }
     }
 

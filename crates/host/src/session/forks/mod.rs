@@ -20,6 +20,7 @@ mod plan;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use grove_agents::setup::AgentSetup;
 use grove_core::*;
 use grove_fs::copy::PastePathRewriter;
 use grove_fs::{FsError, SessionFs};
@@ -51,6 +52,8 @@ pub struct ForkPlan {
     /// Keeps the source where it is.
     pub(crate) _hold: CopyGuard,
     pub(crate) prefill: Option<Prefill>,
+    /// The configuration of its agent.
+    pub(crate) setup: Arc<AgentSetup>,
 }
 
 /// The contents of a forked chat.

@@ -67,8 +67,9 @@ impl SessionTask {
                 chats.push(self.kept_aside(&other, forked));
             }
         }
+        let setup = self.setup.get().await?;
         let _hold = self.session_context.copies.hold(&like.id, None);
-        Ok(ForkPlan { title, _hold, like, chats, prefill })
+        Ok(ForkPlan { title, _hold, like, chats, prefill, setup })
     }
 
     /// Plans the fork of a part of a chat. Its id is still that of its source.

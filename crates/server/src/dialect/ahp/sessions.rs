@@ -4,7 +4,7 @@ use grove_core::*;
 use grove_host::history::{CONTINUE_FIRST, HistoryQuery};
 use grove_host::sequencer::{PublishedState, ResolvedTarget, SubscriptionTarget};
 use grove_host::session::SessionHandle;
-use grove_host::{CreateSession, install_hint};
+use grove_host::{AgentSetup, CreateSession, install_hint};
 use grove_wire::ahp::uri::{ChannelName, SessionName, SessionUris, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::ErrorObject;
@@ -104,6 +104,7 @@ impl Peer {
             working_directories: params.working_directories.unwrap_or_default(),
             config: params.config,
             store: None,
+            setup: AgentSetup::default(),
         };
         self.host.create_session(wanted).await.map_err(|error| refused(&error))?;
         if let Some(client) = active_client

@@ -1,10 +1,10 @@
 //! Sessions, lists and older turns.
 
 use grove_core::{AgentId, ModelId, Session, SessionUri, Timestamp, TurnId};
-use grove_host::CreateSession;
 use grove_host::history::{CONTINUE_FIRST, HistoryQuery};
 use grove_host::sequencer::SubscriptionTarget;
 use grove_host::turns::{self, TurnPage, TurnsError};
+use grove_host::{AgentSetup, CreateSession};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use grove_wire::v1::{self, error_code, project};
 use grove_work::local_path;
@@ -35,6 +35,7 @@ impl Peer {
             working_directories: params.working_directory.into_iter().collect(),
             config: None,
             store: None,
+            setup: AgentSetup::default(),
         };
         self.host.create_session(wanted).await.map_err(|error| refused(&error))
     }

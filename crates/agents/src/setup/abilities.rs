@@ -1,0 +1,90 @@
+//! What an agent can honour of a session's setup.
+
+use grove_core::PermissionKind;
+
+use super::{McpTransport, SetupRefusal, SystemMessageMode, ToolFilter};
+
+/// What an agent can honour of a session's setup, and how. By default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentAbilities {
+    pub mcp: McpAbilities,
+    pub system_message: SystemMessageAbility,
+    pub tool_filter: ToolFilterAbility,
+    /// It calls tools that clients offer.
+    pub client_tools: Support,
+    /// The kinds of actions before which it always asks for permission, however it is configured.
+    pub asks_before: Vec<PermissionKind>,
+}
+
+/// The transports over which an agent reaches MCP servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct McpAbilities {
+    pub stdio: Support,
+    pub http: Support,
+    pub sse: Support,
+}
+
+/// Whether an agent has an ability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Support {
+    #[default]
+    No,
+    Yes,
+    /// It says so only when it runs. A session that needs the ability fails to start if it is missing.
+    Unknown,
+}
+
+/// The way of a system message to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SystemMessageAbility {
+    /// The agent has no model.
+    #[default]
+    None,
+    /// As a visible message before the first prompt, beside the agent's own system message.
+    BeforeFirstPrompt,
+    /// Into the agent's own system message, or in its place.
+    Native,
+}
+
+/// The way in which tools are excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolFilterAbility {
+    /// The tools of clients and MCP servers alone: the agent's own cannot be excluded.
+    #[default]
+    OfferedTools,
+    /// Those, and the agent's own, by the agent itself.
+    Native,
+}
+
+impl McpAbilities {
+    /// Whether the agent reaches servers over this transport.
+    pub fn of(&self, transport: &McpTransport) -> Support {
+        match transport {
+            McpTransport::Stdio { .. } => self.stdio,
+            McpTransport::Http { .. } => self.http,
+            McpTransport::Sse { .. } => self.sse,
+        }
+    }
+}
+
+impl SystemMessageAbility {
+    pub(super) fn check(self, agent: &str, mode: SystemMessageMode) -> Result<(), SetupRefusal> {
+        match (self, mode) {
+            (SystemMessageAbility::Native, _)
+            | (SystemMessageAbility::BeforeFirstPrompt, SystemMessageMode::Append) => Ok(()),
+            (SystemMessageAbility::BeforeFirstPrompt, SystemMessageMode::Replace) => {
+                Err(SetupRefusal::ReplacedSystemMessage { agent: agent.to_owned() })
+            }
+            (SystemMessageAbility::None, _) => Err(SetupRefusal::SystemMessage { agent: agent.to_owned() }),
+        }
+    }
+}
+
+impl ToolFilterAbility {
+    pub(super) fn check(self, agent: &str, filter: &ToolFilter) -> Result<(), SetupRefusal> {
+        if self == ToolFilterAbility::Native || filter.is_none() {
+            return Ok(());
+        }
+        Err(SetupRefusal::ToolFilter { agent: agent.to_owned() })
+    }
+}

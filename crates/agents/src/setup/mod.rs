@@ -1,0 +1,231 @@
+//! The setup of a session: what its creator configures for the agent, and what an agent can honour of it.
+//!
+//! A setup is never ignored. [`AgentSetup::check`] compares it with the [`AgentAbilities`] before the session is created,
+//! and refuses with the reason and the next step. A setup may hold secrets (variables and headers of MCP servers), so
+//! `Debug` leaves them out, and no event, state or log has them.
+
+mod abilities;
+mod refusal;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use abilities::{AgentAbilities, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
+pub use refusal::SetupRefusal;
+
+/// The MCP servers of a session.
+pub const MAX_MCP_SERVERS: usize = 64;
+/// The bytes of a session's setup as JSON.
+pub const MAX_SETUP_BYTES: usize = 1 << 20;
+/// The bytes of the name of an MCP server.
+pub const MAX_SERVER_NAME: usize = 64;
+/// The name of the MCP server through which an agent calls the tools of clients.
+pub const CLIENT_TOOLS_SERVER: &str = "grove";
+
+/// The configuration of a session's agent by the session's creator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentSetup {
+    /// MCP servers that the agent starts or connects to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_message: Option<SystemMessage>,
+    #[serde(skip_serializing_if = "ToolFilter::is_none")]
+    pub tool_filter: ToolFilter,
+}
+
+/// Changes of a setup. Members that are not set stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetupChange {
+    pub mcp_servers: Option<Vec<McpServer>>,
+    pub system_message: Option<SystemMessage>,
+    pub tool_filter: Option<ToolFilter>,
+}
+
+/// An MCP server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServer {
+    /// Unique in its setup.
+    pub name: String,
+    #[serde(flatten)]
+    pub transport: McpTransport,
+}
+
+/// The way to an MCP server. `Debug` leaves out the values of variables and headers.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum McpTransport {
+    /// A program that the agent starts.
+    Stdio {
+        command: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        args: Vec<String>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+    },
+    Http {
+        url: String,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+    Sse {
+        url: String,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// Instructions for the model beside the agent's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemMessage {
+    pub mode: SystemMessageMode,
+    pub content: String,
+}
+
+/// The place of a system message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SystemMessageMode {
+    /// Behind the agent's own.
+    Append,
+    /// In place of the agent's own.
+    Replace,
+}
+
+/// The tools that an agent may use, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolFilter {
+    /// Only these; `None` means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<BTreeSet<String>>,
+    /// All but these.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub excluded: BTreeSet<String>,
+}
+
+impl AgentSetup {
+    /// Returns whether nothing is configured.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same setup after a change.
+    pub fn changed(&self, change: SetupChange) -> Self {
+        let SetupChange { mcp_servers, system_message, tool_filter } = change;
+        Self {
+            mcp_servers: mcp_servers.unwrap_or_else(|| self.mcp_servers.clone()),
+            system_message: system_message.or_else(|| self.system_message.clone()),
+            tool_filter: tool_filter.unwrap_or_else(|| self.tool_filter.clone()),
+        }
+    }
+
+    /// The values that must not be written anywhere else: those of variables and headers.
+    pub fn secrets(&self) -> impl Iterator<Item = &String> {
+        self.mcp_servers.iter().flat_map(McpServer::secrets)
+    }
+
+    /// Checks the setup, and that an agent of this name and with these abilities can honour all of it.
+    pub fn check(&self, agent: &str, abilities: &AgentAbilities) -> Result<(), SetupRefusal> {
+        self.check_bounds()?;
+        for server in &self.mcp_servers {
+            if abilities.mcp.of(&server.transport) == Support::No {
+                return Err(SetupRefusal::Transport {
+                    agent: agent.to_owned(),
+                    server: server.name.clone(),
+                    transport: server.transport.name(),
+                });
+            }
+        }
+        if let Some(message) = &self.system_message {
+            abilities.system_message.check(agent, message.mode)?;
+        }
+        abilities.tool_filter.check(agent, &self.tool_filter)
+    }
+
+    fn check_bounds(&self) -> Result<(), SetupRefusal> {
+        if self.mcp_servers.len() > MAX_MCP_SERVERS {
+            return Err(SetupRefusal::TooManyServers);
+        }
+        let mut names = BTreeSet::new();
+        for McpServer { name, .. } in &self.mcp_servers {
+            let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '/' | '@');
+            if name.is_empty() || name.len() > MAX_SERVER_NAME || !name.chars().all(is_fit) {
+                return Err(SetupRefusal::ServerName(name.chars().take(MAX_SERVER_NAME).collect()));
+            }
+            if name == CLIENT_TOOLS_SERVER || !names.insert(name) {
+                return Err(SetupRefusal::ServerNameTaken(name.clone()));
+            }
+        }
+        // Plain data with string keys always serializes.
+        let bytes = serde_json::to_vec(self).map_or(usize::MAX, |json| json.len());
+        if bytes > MAX_SETUP_BYTES {
+            return Err(SetupRefusal::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+impl SetupChange {
+    /// Returns whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl McpServer {
+    /// The values of its variables or headers.
+    pub fn secrets(&self) -> impl Iterator<Item = &String> {
+        match &self.transport {
+            McpTransport::Stdio { env, .. } => env.values(),
+            McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => headers.values(),
+        }
+    }
+}
+
+impl McpTransport {
+    /// Its name in words.
+    pub fn name(&self) -> &'static str {
+        match self {
+            McpTransport::Stdio { .. } => "stdio",
+            McpTransport::Http { .. } => "HTTP",
+            McpTransport::Sse { .. } => "SSE",
+        }
+    }
+}
+
+impl fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            McpTransport::Stdio { command, args, env } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", &args.len())
+                .field("env", &env.keys())
+                .finish(),
+            McpTransport::Http { url: _, headers } | McpTransport::Sse { url: _, headers } => {
+                f.debug_struct(self.name()).field("headers", &headers.keys()).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+impl ToolFilter {
+    /// Returns whether every tool may be used.
+    pub fn is_none(&self) -> bool {
+        self.available.is_none() && self.excluded.is_empty()
+    }
+
+    /// Returns whether a tool may be used.
+    pub fn allows(&self, tool: &str) -> bool {
+        self.available.as_ref().is_none_or(|available| available.contains(tool)) && !self.excluded.contains(tool)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+use serde_json::json;
+
+use super::*;
+
+fn server(name: &str, transport: McpTransport) -> McpServer {
+    McpServer { name: name.to_owned(), transport }
+}
+
+fn stdio() -> McpTransport {
+    let env = BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]);
+    McpTransport::Stdio { command: "/bin/server".to_owned(), args: vec!["--key=hunter2".to_owned()], env }
+}
+
+fn http() -> McpTransport {
+    let headers = BTreeMap::from([("Authorization".to_owned(), "hunter2".to_owned())]);
+    McpTransport::Http { url: "https://example.org/?key=hunter2".to_owned(), headers }
+}
+
+fn with_servers(mcp_servers: Vec<McpServer>) -> AgentSetup {
+    AgentSetup { mcp_servers, ..AgentSetup::default() }
+}
+
+fn able() -> AgentAbilities {
+    AgentAbilities {
+        mcp: McpAbilities { stdio: Support::Yes, http: Support::Unknown, sse: Support::No },
+        system_message: SystemMessageAbility::BeforeFirstPrompt,
+        ..AgentAbilities::default()
+    }
+}
+
+#[test]
+fn an_agent_is_given_only_what_it_can_honour() {
+    let good = with_servers(vec![server("a", stdio()), server("b", http())]);
+    assert_eq!(good.check("x", &able()), Ok(()));
+    let sse = McpTransport::Sse { url: "https://example.org".to_owned(), headers: BTreeMap::new() };
+    let refused = with_servers(vec![server("c", sse)]).check("x", &able()).unwrap_err().to_string();
+    assert!(refused.contains("agent x cannot use the MCP server c") && refused.contains("SSE"), "{refused}");
+    assert!(good.check("x", &AgentAbilities::default()).is_err());
+    let says = |mode| AgentSetup {
+        system_message: Some(SystemMessage { mode, content: "be brief".to_owned() }),
+        ..AgentSetup::default()
+    };
+    assert_eq!(says(SystemMessageMode::Append).check("x", &able()), Ok(()));
+    let replaced = says(SystemMessageMode::Replace).check("x", &able());
+    assert_eq!(replaced, Err(SetupRefusal::ReplacedSystemMessage { agent: "x".to_owned() }));
+    let native = AgentAbilities { system_message: SystemMessageAbility::Native, ..able() };
+    assert_eq!(says(SystemMessageMode::Replace).check("x", &native), Ok(()));
+    let filter = ToolFilter { excluded: BTreeSet::from(["bash".to_owned()]), ..ToolFilter::default() };
+    let filtered = AgentSetup { tool_filter: filter, ..AgentSetup::default() };
+    assert_eq!(filtered.check("x", &able()), Err(SetupRefusal::ToolFilter { agent: "x".to_owned() }));
+}
+
+#[test]
+fn a_setup_is_bounded_and_names_each_server_once() {
+    let twice = with_servers(vec![server("a", stdio()), server("a", stdio())]);
+    assert_eq!(twice.check("x", &able()), Err(SetupRefusal::ServerNameTaken("a".to_owned())));
+    let own = with_servers(vec![server(CLIENT_TOOLS_SERVER, stdio())]);
+    assert!(own.check("x", &able()).is_err(), "that name is Grove's own");
+    for name in ["", "a\nb", &"n".repeat(MAX_SERVER_NAME + 1)] {
+        assert!(with_servers(vec![server(name, stdio())]).check("x", &able()).is_err(), "{name:?}");
+    }
+    let many = (0..=MAX_MCP_SERVERS).map(|n| server(&n.to_string(), stdio())).collect();
+    assert_eq!(with_servers(many).check("x", &able()), Err(SetupRefusal::TooManyServers));
+    let content = "x".repeat(MAX_SETUP_BYTES);
+    let system_message = Some(SystemMessage { mode: SystemMessageMode::Append, content });
+    let large = AgentSetup { system_message, ..AgentSetup::default() };
+    assert_eq!(large.check("x", &able()), Err(SetupRefusal::TooLarge));
+}
+
+#[test]
+fn no_secret_of_a_setup_is_printed() {
+    let printed = format!("{:?}", with_servers(vec![server("a", stdio()), server("b", http())]));
+    assert!(!printed.contains("hunter2"), "{printed}");
+    assert!(printed.contains("TOKEN") && printed.contains("Authorization"), "{printed}");
+}
+
+#[test]
+fn the_names_in_the_file_are_pinned() {
+    let setup = AgentSetup {
+        mcp_servers: vec![server("a", stdio()), server("b", http())],
+        system_message: Some(SystemMessage { mode: SystemMessageMode::Append, content: "be brief".to_owned() }),
+        tool_filter: ToolFilter {
+            available: Some(BTreeSet::from(["one".to_owned()])),
+            excluded: BTreeSet::from(["two".to_owned()]),
+        },
+    };
+    let written = json!({
+        "mcpServers": [
+            {"name": "a", "type": "stdio", "command": "/bin/server", "args": ["--key=hunter2"], "env": {"TOKEN": "hunter2"}},
+            {"name": "b", "type": "http", "url": "https://example.org/?key=hunter2", "headers": {"Authorization": "hunter2"}},
+        ],
+        "systemMessage": {"mode": "append", "content": "be brief"},
+        "toolFilter": {"available": ["one"], "excluded": ["two"]},
+    });
+    assert_eq!(serde_json::to_value(&setup).unwrap(), written);
+    assert_eq!(serde_json::from_value::<AgentSetup>(written).unwrap(), setup);
+    assert_eq!(serde_json::from_value::<AgentSetup>(json!({})).unwrap(), AgentSetup::default());
+}
+
+#[test]
+fn a_change_leaves_what_it_does_not_name() {
+    let before = with_servers(vec![server("a", stdio())]);
+    let system_message = Some(SystemMessage { mode: SystemMessageMode::Append, content: "be brief".to_owned() });
+    let after = before.changed(SetupChange { system_message: system_message.clone(), ..SetupChange::default() });
+    assert_eq!(after, AgentSetup { system_message, ..before.clone() });
+    assert_eq!(after.changed(SetupChange { mcp_servers: Some(vec![]), ..SetupChange::default() }).mcp_servers, vec![]);
+    assert_eq!(before.changed(SetupChange::default()), before);
+}
