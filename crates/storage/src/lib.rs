@@ -79,6 +79,6 @@ pub use store::measured::MeasuredFs;
 pub use store::register::{ClientStorageRegister, ClientStorageRow, ForkRecord};
 pub use store::stores::{ClientStorage, RetiredStore, StoreError, StoreLifetime, Stores};
 pub use store::{
-    artifacts, chat_log, checkpoints, content, copies, copy, info, pastes, paths, session_file, settings, store_move,
-    store_scan,
+    artifacts, chat_log, checkpoints, content, copies, copy, info, pastes, paths, session_file, settings, setup_file,
+    store_move, store_scan,
 };
