@@ -9,6 +9,7 @@ use grove_fs::temp_files::TempFilePolicy;
 
 use super::*;
 use crate::config::Config;
+use crate::session::SetupKeeper;
 use crate::session::reports::tests::{TURN, session_with};
 use crate::session::spills::LeftoverSpills;
 
@@ -96,7 +97,10 @@ impl Fixture {
 
     fn prompt(&mut self) {
         let Self { agents, session, env, config, spills, .. } = self;
-        let context = AgentContext { session, env, limits: &config.limits, spills, may_lack_folders: false };
+        let store = Arc::new(MemoryFs::default());
+        let setup = SessionSetup::stored(store, session.id.clone(), SetupKeeper::Host).with(Arc::default());
+        let context =
+            AgentContext { session, env, limits: &config.limits, spills, setup: &setup, may_lack_folders: false };
         agents.prompt(&main(), &TURN.into(), context);
     }
 
