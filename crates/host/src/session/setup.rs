@@ -103,6 +103,16 @@ impl SessionSetup {
 
     /// Removes the file: the session is gone, or was never created.
     pub(crate) async fn remove(&self) {
+        let known = self.known.get().cloned();
+        let setup = match (known, self.keeper) {
+            (Some(setup), _) => Ok(setup),
+            (None, SetupKeeper::Host) => self.get().await,
+            // It removes the folder itself.
+            (None, SetupKeeper::StorageClient) => return,
+        };
+        if setup.is_ok_and(|setup| setup.is_empty()) {
+            return;
+        }
         if let Err(error) = setup_file::remove(self.fs.as_ref(), &self.session).await {
             tracing::warn!(session = %self.session, %error, "the setup of a session that is gone could not be removed");
         }
