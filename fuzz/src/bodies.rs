@@ -120,6 +120,7 @@ pub fn script(data: &[u8]) {
             reports: sink.clone(),
             spills: std::sync::Arc::new(()),
             start: AgentStart::FirstTurn,
+            setup: Arc::default(),
         };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);
