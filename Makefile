@@ -35,10 +35,11 @@ check: ## For daily work: format, language, lints, and unit tests of the crates 
 	@$(STEP) tests    ./tools/test-crates changed $(BASE)
 
 # Clippy lints the crates while their tests are compiled, so that they are compiled once. `cargo clippy` sets the same variables.
-test: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
-test: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
-test: export CARGO_INCREMENTAL = 0
-test: export CARGO_PROFILE_DEV_DEBUG = none
+# With the same variables, `make test-agents` compiles nothing again.
+test test-agents: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
+test test-agents: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
+test test-agents: export CARGO_INCREMENTAL = 0
+test test-agents: export CARGO_PROFILE_DEV_DEBUG = none
 test: setup-test ## Everything that must hold: format, language, lints, dependencies, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) dependencies ./tools/dependencies
@@ -111,7 +112,7 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
-test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot; read what they and pi store (needs node and npm; at most 15 minutes)
+test-agents: ## Run eight real agents behind Grove, offline, and print what works; read what some of them store (needs python3, node and npm; at most 15 minutes)
 	timeout --kill-after=5 900 ./tools/test-agents
 
 test-checks: ## Prove that each security check is needed: without it, its test must fail (about 5 minutes)

@@ -92,7 +92,7 @@ fn ask_pi(program: &Path, place: &TestHome, args: &[&str]) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_pi_is_listed_and_shown_and_pi_goes_on_with_its_export() {
-    let Some(program) = installed("pi") else { return };
+    let Some(program) = installed("mariozechner-pi-coding-agent", "pi") else { return };
     let place = TestHome::new();
     let model = FakeModel::start(Script::new([
         Turn::told("go on", [vec![ReplyStep::say("I went on.")]]),

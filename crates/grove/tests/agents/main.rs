@@ -1,7 +1,7 @@
-//! Grove with real agents, offline, each with a fake model.
+//! The sessions that real agents store, offline, each with a fake model.
 //!
 //! `make test-agents` installs them and sets `GROVE_PEERS` to their folder; without it these tests print that they were
-//! skipped.
+//! skipped. It tries the agents themselves first: see `tools/agents/run.py`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -12,4 +12,3 @@ mod support;
 mod history;
 mod import_export;
 mod peer;
-mod story;

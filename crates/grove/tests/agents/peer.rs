@@ -17,12 +17,12 @@ pub(crate) enum Peer {
 
 /// A program that these tests need; `None`, with a message, if they are not enabled.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+pub(crate) fn installed(package: &str, name: &str) -> Option<PathBuf> {
     let Some(peers) = std::env::var_os("GROVE_PEERS") else {
         eprintln!("skipped: GROVE_PEERS is not set (`make test-agents` sets it)");
         return None;
     };
-    let program = PathBuf::from(peers).join("node_modules/.bin").join(name);
+    let program = PathBuf::from(peers).join("npm").join(package).join("node_modules/.bin").join(name);
     assert!(program.exists(), "{} is not there: run `make test-agents`", program.display());
     Some(program)
 }
@@ -36,21 +36,13 @@ impl Peer {
         }
     }
 
-    /// Returns whether the agent can fork its conversation.
-    pub(crate) fn copies(self) -> bool {
-        match self {
-            Peer::OpenCode => true,
-            Peer::Codex | Peer::Copilot => false,
-        }
-    }
-
     /// Its program; `None`, with a message, if these tests are not enabled.
     pub(crate) fn program(self) -> Option<PathBuf> {
-        installed(match self {
-            Peer::OpenCode => "opencode",
-            Peer::Codex => "codex-acp",
-            Peer::Copilot => "copilot",
-        })
+        match self {
+            Peer::OpenCode => installed("opencode-ai", "opencode"),
+            Peer::Codex => installed("agentclientprotocol-codex-acp", "codex-acp"),
+            Peer::Copilot => installed("github-copilot", "copilot"),
+        }
     }
 
     /// Writes the agent's configuration, and Grove's.
@@ -70,11 +62,12 @@ impl Peer {
             Peer::Codex => {
                 let config = format!(
                     "model = \"{MODEL}\"\nmodel_provider = \"fake\"\nsandbox_mode = \"danger-full-access\"\n\
-                     approval_policy = \"untrusted\"\n[model_providers.fake]\nname = \"fake\"\n\
+                     approval_policy = \"on-request\"\n[model_providers.fake]\nname = \"fake\"\n\
                      base_url = \"{url}/v1\"\nwire_api = \"responses\"\nrequires_openai_auth = false\n"
                 );
                 place.write("codex/config.toml", config);
-                (vec![], vec![("CODEX_HOME", place.path("codex").display().to_string())])
+                let home = ("CODEX_HOME", place.path("codex").display().to_string());
+                (vec![], vec![home, ("INITIAL_AGENT_MODE", "agent-full-access".to_owned())])
             }
             Peer::Copilot => {
                 let env = [
