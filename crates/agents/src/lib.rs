@@ -64,9 +64,11 @@ pub mod catalog;
 pub mod limits;
 pub mod scripted;
 pub mod setup;
+mod sink;
 mod spills;
 mod subject;
 
 pub use agent::*;
+pub use sink::{ChatSink, TurnSink};
 pub use spills::{SpillStore, SpillWriter};
 pub use subject::call_subject;

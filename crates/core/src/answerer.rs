@@ -19,13 +19,23 @@ pub const ANSWERED_BY: &str = "answeredBy";
 /// The member that names the rule which answered, in a call or in the answer to its request.
 pub const POLICY_RULE: &str = "policyRule";
 
-/// The party that answered: a client or a rule. It has names for people, and never a secret.
+/// The party that answered: a client, a rule, or a hook of a client. It has names for people, and never a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answerer {
     Rule {
         /// The rule and its place, in words.
         rule: String,
+    },
+    /// A hook: the client's program answered by itself, without asking a person.
+    Hook {
+        /// The protocol's name of the hook.
+        hook: String,
+        /// The name of the client's token.
+        token: String,
+        /// The client's own name, if it has sent one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
     },
     Client {
         /// The name of the client's token.
@@ -45,13 +55,27 @@ impl Answerer {
         let client = client.map(party_name).filter(|name| !name.is_empty());
         Self::Client { token: party_name(token), client }
     }
+
+    /// A hook of this party.
+    pub fn hook(self, hook: &str) -> Self {
+        match self {
+            Self::Client { token, client } | Self::Hook { token, client, .. } => {
+                Self::Hook { hook: party_name(hook), token, client }
+            }
+            rule @ Self::Rule { .. } => rule,
+        }
+    }
 }
 
-/// In words that follow "by": the token with the client's name, or the rule.
+/// In words that follow "by": the token with the client's name, the hook of that, or the rule.
 impl fmt::Display for Answerer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule { rule } => write!(f, "rule {rule}"),
+            Self::Hook { hook, token, client: Some(client) } if client != token => {
+                write!(f, "hook {hook} of {token} ({client})")
+            }
+            Self::Hook { hook, token, .. } => write!(f, "hook {hook} of {token}"),
             Self::Client { token, client: Some(client) } if client != token => write!(f, "{token} ({client})"),
             Self::Client { token, .. } => write!(f, "{token}"),
         }
@@ -103,6 +127,10 @@ impl Answerer {
     fn to_value(&self) -> serde_json::Value {
         match self {
             Self::Rule { rule } => serde_json::json!({ "rule": rule }),
+            Self::Hook { hook, token, client: None } => serde_json::json!({ "hook": hook, "token": token }),
+            Self::Hook { hook, token, client: Some(client) } => {
+                serde_json::json!({ "hook": hook, "token": token, "client": client })
+            }
             Self::Client { token, client: None } => serde_json::json!({ "token": token }),
             Self::Client { token, client: Some(client) } => serde_json::json!({ "token": token, "client": client }),
         }

@@ -374,6 +374,9 @@ pub struct ToolCallGate {
     pub invocation_message: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// True if a hook of a client has decided: the answer is in the same batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resolved_by_hook: bool,
 }
 
 /// A person's answer to a [`ToolCallGate`].

@@ -1,9 +1,10 @@
-//! The table `[copilot]` of `grove.toml`: model names of the Copilot SDK's programs.
+//! The table `[copilot]` of `grove.toml`: model names and hooks of the Copilot SDK's programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use grove_host::setup::HookMode;
 use serde::{Deserialize, Serialize};
 
 /// The settings for programs of the Copilot SDK.
@@ -13,6 +14,34 @@ pub(crate) struct CopilotConfig {
     /// Names of models, each with its `<agent>` or `<agent>/<model>`.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "HookPolicy::is_strict")]
+    pub(crate) hooks: HookPolicy,
+}
+
+/// How the hooks of programs count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HookPolicy {
+    /// A session with hooks needs an agent that waits for them before every tool call, and a hook that does not answer denies.
+    #[default]
+    Strict,
+    /// Hooks are called where the agent allows it, and one that does not answer decides nothing.
+    BestEffort,
+}
+
+impl HookPolicy {
+    fn is_strict(&self) -> bool {
+        *self == Self::Strict
+    }
+}
+
+impl From<HookPolicy> for HookMode {
+    fn from(policy: HookPolicy) -> Self {
+        match policy {
+            HookPolicy::Strict => HookMode::Strict,
+            HookPolicy::BestEffort => HookMode::BestEffort,
+        }
+    }
 }
 
 pub(crate) fn read(file: &Path, table: Option<&toml::Value>) -> Result<CopilotConfig> {
@@ -49,9 +78,17 @@ mod tests {
     }
 
     #[test]
+    fn hooks_are_strict_unless_the_table_says_otherwise() {
+        assert_eq!(read("[copilot]").unwrap().hooks, HookPolicy::Strict);
+        assert_eq!(read("[copilot]\nhooks = \"strict\"").unwrap().hooks, HookPolicy::Strict);
+        assert_eq!(read("[copilot]\nhooks = \"best-effort\"").unwrap().hooks, HookPolicy::BestEffort);
+    }
+
+    #[test]
     fn a_wrong_table_is_refused_with_its_place() {
         for (wrong, why) in [
             ("[copilot]\nmodel = 1", "[copilot] is not valid"),
+            ("[copilot]\nhooks = \"never\"", "[copilot] is not valid"),
             ("[copilot.models]\na = 1", "[copilot] is not valid"),
             ("[copilot.models]\na = \"\"", "[copilot.models] has \"a\""),
             ("[copilot.models]\na = \"codex/\"", "[copilot.models] has \"a\""),

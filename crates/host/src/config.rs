@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use grove_agents::setup::HookMode;
 use grove_core::AgentId;
 use grove_fs::temp_files::TempFilePolicy;
 use grove_tree::turns::TurnLimit;
@@ -28,6 +29,8 @@ pub struct Config {
     pub default_agent: Option<AgentId>,
     /// Names of models that clients of the Copilot SDK ask for, each with its `<agent>` or `<agent>/<model>`.
     pub model_names: BTreeMap<String, String>,
+    /// How the hooks of clients count. Without [`HookMode::Strict`], an agent that does not ask before every call is accepted.
+    pub client_hooks: HookMode,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
 }
@@ -43,6 +46,7 @@ impl Default for Config {
             temp_files: TempFilePolicy::Removed,
             default_agent: None,
             model_names: BTreeMap::new(),
+            client_hooks: HookMode::Strict,
             registry: Registry::RELEASED,
         }
     }

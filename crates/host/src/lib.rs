@@ -12,6 +12,7 @@
 //! - `usage`: the bounds of a connection's and a token's messages, bytes, subscriptions and calls.
 //! - `client_storage`: sessions that a storage client keeps. [`import`]: sessions from other hosts and programs.
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
+//! - [`client_hooks`]: functions of clients that are asked before a tool runs, and told of what happens in a session.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
 //! - [`history`], [`session_hub`], [`tokens`], `trust`, `policy`: services that the program passes to the host.
 //! - [`audit`]: records of who changed what, for a log that the program passes to the host.
@@ -65,6 +66,7 @@
 mod agent_processes;
 pub mod audit;
 mod branch;
+pub mod client_hooks;
 mod client_storage;
 mod config;
 mod editors;

@@ -65,6 +65,7 @@ impl Refusal for CommandError {
             CommandError::Gone => RefusalKind::SessionNotFound,
             CommandError::HostStopped(_)
             | CommandError::Unsaved(_)
+            | CommandError::TooManyPrompts(_)
             | CommandError::NotWritten(_)
             | CommandError::Fs(_) => RefusalKind::Failed,
         }

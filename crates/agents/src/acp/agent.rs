@@ -15,6 +15,7 @@ use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_sho
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
+use crate::sink::ChatSink;
 
 /// The limit of an agent's own sessions that are listed. More are left out.
 pub const LISTED: usize = 1_000;

@@ -14,6 +14,7 @@ use super::program::AcpProgram;
 use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, one_shot_session};
 use super::settings::MODE;
 use crate::agent::*;
+use crate::sink::ChatSink;
 
 /// The longest summary. Text beyond it is not waited for.
 pub const LONGEST: usize = 64 << 10;

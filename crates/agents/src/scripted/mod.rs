@@ -16,6 +16,8 @@ use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
+use crate::setup::{AgentAbilities, HookAbility, Support};
+use crate::sink::TurnSink;
 use crate::spills::SpillStore;
 use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
@@ -67,7 +69,12 @@ impl Agent for ScriptedAgent {
             }
             Some(_) | None => {}
         }
-        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills }))
+        let asks_hooks = !session.setup.hooks.is_none();
+        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills, asks_hooks }))
+    }
+
+    fn abilities(&self) -> AgentAbilities {
+        AgentAbilities { hooks: HookAbility::EveryCall, changed_arguments: Support::Yes, ..AgentAbilities::default() }
     }
 
     fn turn_survival(&self) -> TurnSurvival {
@@ -84,6 +91,8 @@ struct ScriptedSession {
     steering: Mutex<HashMap<TurnId, Vec<String>>>,
     /// Holds scripts that are too large for a message.
     spills: Arc<dyn SpillStore>,
+    /// The session has hooks, which are asked before every call.
+    asks_hooks: bool,
 }
 
 impl ScriptedSession {
@@ -118,7 +127,7 @@ impl ScriptedSession {
     async fn run(&self, script: Script, from: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
         self.steering().insert(turn.turn().clone(), Vec::new());
         for (number, step) in script.steps.into_iter().enumerate().skip(from) {
-            take(step, number, prompt, turn).await?;
+            self.take(step, number, prompt, turn).await?;
             let messages = self.steering().get_mut(turn.turn()).map(std::mem::take).unwrap_or_default();
             for text in messages {
                 turn.text(format!("You say: {text}\n")).await?;
@@ -126,6 +135,28 @@ impl ScriptedSession {
         }
         self.steering().remove(turn.turn());
         Ok(())
+    }
+
+    async fn take(&self, step: ScriptStep, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+        match step {
+            ScriptStep::Say(say) => speak(say, turn).await,
+            ScriptStep::Reason(text) => turn.reasoning(text).await,
+            ScriptStep::ScriptedTool(tool) => call_tool(tool, number, self.asks_hooks, turn).await,
+            ScriptStep::ClientTool(call) => call_client(call, number, prompt, self.asks_hooks, turn).await,
+            ScriptStep::ScriptedPart(ScriptedPart { mime_type, body }) => turn.body(mime_type, body).await,
+            ScriptStep::Usage(usage) => turn.usage(usage).await,
+            ScriptStep::Title(title) => turn.title(title).await,
+            ScriptStep::Ask(mut request) => {
+                request.id = format!("{}-ask-{number}", turn.turn()).into();
+                turn.ask(*request).await.map(|_| ())
+            }
+            ScriptStep::Fail(message) => Err(AgentError::TurnFailed(message)),
+            ScriptStep::Sleep(time) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+            ScriptStep::Hang => std::future::pending().await,
+        }
     }
 }
 
@@ -174,28 +205,6 @@ impl AgentSession for ScriptedSession {
     }
 }
 
-async fn take(step: ScriptStep, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
-    match step {
-        ScriptStep::Say(say) => speak(say, turn).await,
-        ScriptStep::Reason(text) => turn.reasoning(text).await,
-        ScriptStep::ScriptedTool(tool) => call_tool(tool, number, turn).await,
-        ScriptStep::ClientTool(call) => call_client(call, number, prompt, turn).await,
-        ScriptStep::ScriptedPart(ScriptedPart { mime_type, body }) => turn.body(mime_type, body).await,
-        ScriptStep::Usage(usage) => turn.usage(usage).await,
-        ScriptStep::Title(title) => turn.title(title).await,
-        ScriptStep::Ask(mut request) => {
-            request.id = format!("{}-ask-{number}", turn.turn()).into();
-            turn.ask(*request).await.map(|_| ())
-        }
-        ScriptStep::Fail(message) => Err(AgentError::TurnFailed(message)),
-        ScriptStep::Sleep(time) => {
-            tokio::time::sleep(time).await;
-            Ok(())
-        }
-        ScriptStep::Hang => std::future::pending().await,
-    }
-}
-
 async fn speak(say: Say, turn: &TurnSink) -> Result<(), AgentError> {
     for (n, piece) in say.pieces().enumerate() {
         if n > 0 && !say.delay.is_zero() {
@@ -206,7 +215,7 @@ async fn speak(say: Say, turn: &TurnSink) -> Result<(), AgentError> {
     Ok(())
 }
 
-async fn call_tool(tool: ScriptedTool, number: usize, turn: &TurnSink) -> Result<(), AgentError> {
+async fn call_tool(tool: ScriptedTool, number: usize, asks_hooks: bool, turn: &TurnSink) -> Result<(), AgentError> {
     let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
     let shell = tool.permission == Some(PermissionKind::Shell);
     turn.tool_started(NewToolCall {
@@ -220,13 +229,17 @@ async fn call_tool(tool: ScriptedTool, number: usize, turn: &TurnSink) -> Result
     })
     .await?;
 
-    let message = format!("Running {}", tool.name);
-    match tool.permission {
-        None => turn.tool_runs(id.clone(), message, tool.input.clone()).await?,
+    let (message, input) = (format!("Running {}", tool.name), tool.input.clone());
+    let verdict = match tool.permission {
+        None if !asks_hooks => {
+            turn.tool_runs(id.clone(), message, input).await?;
+            None
+        }
+        None => Some(turn.hooks_ask(id.clone(), message, input, hook_request(&tool.name, number, turn)).await?),
         Some(kind) => {
             let names_path = matches!(kind, PermissionKind::Read | PermissionKind::Write);
             let request = PermissionRequest {
-                id: format!("{}-permission-{number}", turn.turn()).into(),
+                id: permission_id(number, turn),
                 kind,
                 path: tool.input.clone().filter(|_| names_path),
                 full_command_text: tool.input.clone().filter(|_| shell),
@@ -236,18 +249,23 @@ async fn call_tool(tool: ScriptedTool, number: usize, turn: &TurnSink) -> Result
                 edits: vec![],
                 editable: tool.editable,
             };
-            match turn.tool_asks(id.clone(), message, tool.input.clone(), request).await?.decision {
-                Decision::Approved => {}
-                Decision::Denied => return Ok(()),
-            }
+            Some(turn.tool_asks(id.clone(), message, input, request).await?)
         }
+    };
+    if verdict.is_some_and(|verdict| verdict.decision == Decision::Denied) {
+        return Ok(());
     }
-
     complete_tool(&tool, id, turn).await
 }
 
 /// Lets a client run one of its tools, and repeats the result.
-async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+async fn call_client(
+    call: ClientCall,
+    number: usize,
+    prompt: &Prompt,
+    asks_hooks: bool,
+    turn: &TurnSink,
+) -> Result<(), AgentError> {
     let offered = prompt.client_tools.iter().find(|offered| offered.tool.name == call.name);
     let offered = offered.ok_or_else(|| AgentError::TurnFailed(format!("no client offers a tool {}", call.name)))?;
     // Named after its step as a question is, so that a script can continue from here.
@@ -262,8 +280,29 @@ async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &Tu
         extra: None,
     })
     .await?;
-    let result = turn.client_runs(id, format!("Running {}", call.name), call.input).await?;
+    let hooks = asks_hooks.then(|| hook_request(&call.name, number, turn));
+    let result = turn.client_runs(id, format!("Running {}", call.name), call.input, hooks).await?;
+    let Some(result) = result else { return Ok(()) };
     turn.text(format!("{} gave: {}\n", call.name, result.output.unwrap_or_default())).await
+}
+
+fn permission_id(number: usize, turn: &TurnSink) -> RequestId {
+    format!("{}-permission-{number}", turn.turn()).into()
+}
+
+/// The request for a call that a script lets run: a person sees it if a hook wants them to decide.
+fn hook_request(tool: &str, number: usize, turn: &TurnSink) -> PermissionRequest {
+    PermissionRequest {
+        id: permission_id(number, turn),
+        kind: PermissionKind::Mcp,
+        path: None,
+        full_command_text: None,
+        intention: Some(format!("Run {tool}")),
+        title: None,
+        options: vec![],
+        edits: vec![],
+        editable: false,
+    }
 }
 
 async fn complete_tool(tool: &ScriptedTool, call: ToolCallId, turn: &TurnSink) -> Result<(), AgentError> {

@@ -2,7 +2,7 @@
 
 use grove_core::PermissionKind;
 
-use super::{McpTransport, SetupRefusal, SystemMessageMode, ToolFilter};
+use super::{HookMode, McpTransport, SetupRefusal, SystemMessageMode, ToolFilter};
 
 /// What an agent can honour of a session's setup, and how. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,20 @@ pub struct AgentAbilities {
     pub client_tools: Support,
     /// The kinds of actions before which it always asks for permission, however it is configured.
     pub asks_before: Vec<PermissionKind>,
+    pub hooks: HookAbility,
+    /// A hook may change the arguments of its calls.
+    pub changed_arguments: Support,
+}
+
+/// The tool calls before which an agent waits for hooks, if it is started for a session that has some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookAbility {
+    /// Those before which it asks for permission, whichever these are.
+    #[default]
+    Unknown,
+    /// All but those that only read.
+    AllButReads,
+    EveryCall,
 }
 
 /// The transports over which an agent reaches MCP servers.
@@ -63,6 +77,20 @@ impl McpAbilities {
             McpTransport::Stdio { .. } => self.stdio,
             McpTransport::Http { .. } => self.http,
             McpTransport::Sse { .. } => self.sse,
+        }
+    }
+}
+
+impl HookAbility {
+    pub(super) fn check(self, agent: &str, mode: HookMode) -> Result<(), SetupRefusal> {
+        match (mode, self) {
+            (HookMode::None | HookMode::BestEffort, _) | (HookMode::Strict, HookAbility::EveryCall) => Ok(()),
+            (HookMode::Strict, HookAbility::AllButReads) => {
+                Err(SetupRefusal::Hooks { agent: agent.to_owned(), calls: "calls that only read" })
+            }
+            (HookMode::Strict, HookAbility::Unknown) => {
+                Err(SetupRefusal::Hooks { agent: agent.to_owned(), calls: "some of its calls" })
+            }
         }
     }
 }

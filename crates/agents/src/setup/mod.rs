@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use abilities::{AgentAbilities, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
+pub use abilities::{AgentAbilities, HookAbility, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
 pub use refusal::SetupRefusal;
 
 /// The MCP servers of a session.
@@ -35,6 +35,21 @@ pub struct AgentSetup {
     pub system_message: Option<SystemMessage>,
     #[serde(skip_serializing_if = "ToolFilter::is_none")]
     pub tool_filter: ToolFilter,
+    /// Whether clients have hooks for the session, which the agent has to wait for.
+    #[serde(skip_serializing_if = "HookMode::is_none")]
+    pub hooks: HookMode,
+}
+
+/// Whether a session has hooks of clients, and how they count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HookMode {
+    #[default]
+    None,
+    /// Where the agent allows it. A hook that does not answer decides nothing.
+    BestEffort,
+    /// Before every tool call. A hook that does not answer denies the call.
+    Strict,
 }
 
 /// Changes of a setup. Members that are not set stay.
@@ -43,6 +58,7 @@ pub struct SetupChange {
     pub mcp_servers: Option<Vec<McpServer>>,
     pub system_message: Option<SystemMessage>,
     pub tool_filter: Option<ToolFilter>,
+    pub hooks: Option<HookMode>,
 }
 
 /// An MCP server.
@@ -117,11 +133,12 @@ impl AgentSetup {
 
     /// The same setup after a change.
     pub fn changed(&self, change: SetupChange) -> Self {
-        let SetupChange { mcp_servers, system_message, tool_filter } = change;
+        let SetupChange { mcp_servers, system_message, tool_filter, hooks } = change;
         Self {
             mcp_servers: mcp_servers.unwrap_or_else(|| self.mcp_servers.clone()),
             system_message: system_message.or_else(|| self.system_message.clone()),
             tool_filter: tool_filter.unwrap_or_else(|| self.tool_filter.clone()),
+            hooks: hooks.unwrap_or(self.hooks),
         }
     }
 
@@ -145,6 +162,7 @@ impl AgentSetup {
         if let Some(message) = &self.system_message {
             abilities.system_message.check(agent, message.mode)?;
         }
+        abilities.hooks.check(agent, self.hooks)?;
         abilities.tool_filter.check(agent, &self.tool_filter)
     }
 
@@ -168,6 +186,13 @@ impl AgentSetup {
             return Err(SetupRefusal::TooLarge);
         }
         Ok(())
+    }
+}
+
+impl HookMode {
+    /// Returns whether the session has no hooks.
+    pub fn is_none(&self) -> bool {
+        *self == HookMode::None
     }
 }
 

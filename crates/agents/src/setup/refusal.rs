@@ -33,4 +33,9 @@ pub enum SetupRefusal {
          available and excluded tools, or choose another agent"
     )]
     ToolFilter { agent: String },
+    #[error(
+        "the agent {agent} runs {calls} without asking Grove, so a preToolUse hook that denies could not stop them: open \
+         the session without `hooks`, choose another agent, or set hooks = \"best-effort\" under [copilot] in grove.toml"
+    )]
+    Hooks { agent: String, calls: &'static str },
 }

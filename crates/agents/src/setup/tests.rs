@@ -85,6 +85,7 @@ fn the_names_in_the_file_are_pinned() {
             available: Some(BTreeSet::from(["one".to_owned()])),
             excluded: BTreeSet::from(["two".to_owned()]),
         },
+        hooks: HookMode::Strict,
     };
     let written = json!({
         "mcpServers": [
@@ -93,6 +94,7 @@ fn the_names_in_the_file_are_pinned() {
         ],
         "systemMessage": {"mode": "append", "content": "be brief"},
         "toolFilter": {"available": ["one"], "excluded": ["two"]},
+        "hooks": "strict",
     });
     assert_eq!(serde_json::to_value(&setup).unwrap(), written);
     assert_eq!(serde_json::from_value::<AgentSetup>(written).unwrap(), setup);
@@ -107,4 +109,24 @@ fn a_change_leaves_what_it_does_not_name() {
     assert_eq!(after, AgentSetup { system_message, ..before.clone() });
     assert_eq!(after.changed(SetupChange { mcp_servers: Some(vec![]), ..SetupChange::default() }).mcp_servers, vec![]);
     assert_eq!(before.changed(SetupChange::default()), before);
+}
+
+#[test]
+fn strict_hooks_need_an_agent_that_waits_for_them_before_every_call() {
+    let hooked = |hooks| AgentSetup { hooks, ..AgentSetup::default() };
+    for (ability, words) in [
+        (HookAbility::Unknown, Some("some of its calls")),
+        (HookAbility::AllButReads, Some("calls that only read")),
+        (HookAbility::EveryCall, None),
+    ] {
+        let abilities = AgentAbilities { hooks: ability, ..AgentAbilities::default() };
+        let refused = hooked(HookMode::Strict).check("x", &abilities).err().map(|refused| refused.to_string());
+        assert_eq!(refused.is_some(), words.is_some(), "{ability:?}");
+        if let (Some(refused), Some(words)) = (refused, words) {
+            assert!(refused.contains("agent x") && refused.contains(words), "{refused}");
+            assert!(refused.contains("hooks = \"best-effort\" under [copilot] in grove.toml"), "{refused}");
+        }
+        assert_eq!(hooked(HookMode::BestEffort).check("x", &abilities), Ok(()));
+        assert_eq!(hooked(HookMode::None).check("x", &abilities), Ok(()));
+    }
 }

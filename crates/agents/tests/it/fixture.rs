@@ -305,7 +305,7 @@ fn take(stored: &mut StoredReports, agent: &dyn AgentSession, report: Report) {
             AgentEvent::InputNeeded { request, answer } => stored.questions.push((*request, answer)),
             AgentEvent::Tool(update) => {
                 stored.results.extend(update.result_text);
-                if let Some(PermissionPrompt { request, answer }) = update.permission {
+                if let Some(PermissionPrompt { request, answer, .. }) = update.permission {
                     stored.asked.push(AskedPermission { request, call: update.call, answer });
                 }
             }

@@ -447,8 +447,8 @@ fn why_cancelled(call: &ToolCallCancelled) -> Cow<'_, str> {
     match (call.reason_message.as_ref().map(|message| message.text()), answerer(&call.base)) {
         (None, None) => denied.into(),
         (None, Some(party)) => format!("{denied} by {party}").into(),
-        // The reason names the rule.
-        (Some(message), None | Some(Answerer::Rule { .. })) => message.into(),
+        // The reason names the rule, or the hook.
+        (Some(message), None | Some(Answerer::Rule { .. } | Answerer::Hook { .. })) => message.into(),
         (Some(message), Some(party)) => format!("{message} ({denied} by {party})").into(),
     }
 }

@@ -454,6 +454,7 @@ pub(crate) fn config(settings: &Settings) -> Config {
         temp_files: temp_files(),
         default_agent: Some(AgentId::from(settings.default_agent.value.as_str())),
         model_names: settings.copilot.value.models.clone(),
+        client_hooks: settings.copilot.value.hooks.into(),
         ..Config::default()
     }
 }

@@ -134,16 +134,3 @@ test("a folder is trusted once somebody says so, by every session and after a re
     const later = await again.createSession({ model: "scripted", onPermissionRequest: () => ({ kind: "reject" }) });
     assert.equal((await later.rpc.permissions.folderTrust.isTrusted({ path: "/w/a" })).trusted, true);
 });
-
-test("a session with hooks is refused with a reason, so that no hook seems to deny what it cannot", async (t) => {
-    const { client, session } = await begin(t);
-    let ran = false;
-    const touch = { name: "touch", description: "", parameters: { type: "object" }, handler: async () => (ran = true) };
-    const hooks = { onPreToolUse: async () => ({ permissionDecision: "deny" }) };
-    const options = { model: "scripted", tools: [touch], onPermissionRequest: () => ({ kind: "approve-once" }) };
-    await assert.rejects(client.createSession({ ...options, hooks }), /does not invoke the SDK's hooks/);
-    await assert.rejects(client.resumeSession(session.sessionId, { ...options, hooks }), /does not invoke the SDK's hooks/);
-    assert.equal(ran, false);
-    // An empty set of hooks counts as none.
-    await client.createSession({ ...options, hooks: {} });
-});

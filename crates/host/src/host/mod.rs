@@ -35,6 +35,7 @@ use status::StorageCheck;
 
 use crate::agent_processes::AgentProcesses;
 use crate::audit::AuditLog;
+use crate::client_hooks::ClientHookRegistry;
 use crate::config::Config;
 use crate::editors::Editors;
 use crate::env::Env;
@@ -91,6 +92,7 @@ pub(crate) struct HostInner {
     marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
     active_folders: Arc<ActiveFolders>,
     pub(crate) hooks: Hooks,
+    client_hooks: Arc<ClientHookRegistry>,
     pub(crate) leases: Leases,
     pub(crate) copies: ActiveCopies,
     /// The ids of sessions that are being imported.
@@ -168,6 +170,7 @@ impl Host {
             marks: Mutex::new(marks),
             active_folders: Arc::default(),
             hooks: Hooks::default(),
+            client_hooks: Arc::default(),
             leases: Leases::default(),
             copies: ActiveCopies::default(),
             imports: ImportReservations::default(),

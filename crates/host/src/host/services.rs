@@ -6,6 +6,7 @@ use grove_work::{WatchError, WatchLimits, Watcher};
 
 use super::Host;
 use crate::agent_processes::{AgentProcesses, AgentRoot};
+use crate::client_hooks::ClientHookRegistry;
 use crate::history::History;
 use crate::hooks::Hook;
 use crate::policy::PermissionRules;
@@ -17,6 +18,11 @@ impl Host {
     /// Adds a hook that is called for changes of sessions' trees.
     pub fn add_hook(&self, hook: Arc<dyn Hook>) {
         self.0.hooks.add(hook);
+    }
+
+    /// The clients that have hooks for sessions.
+    pub fn client_hooks(&self) -> &Arc<ClientHookRegistry> {
+        &self.0.client_hooks
     }
 
     /// Sets the history of other tools' sessions for clients that ask for it. Only the first call has an effect.

@@ -185,7 +185,8 @@ mod tests {
             edits: Vec::new(),
             editable: false,
         };
-        let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None };
+        let gated =
+            ToolCallGate { call: call.into(), request, invocation_message: None, input: None, resolved_by_hook: false };
         ChatEvent::ToolCallGated { turn: "t".into(), gated: Box::new(gated) }
     }
 

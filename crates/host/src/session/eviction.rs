@@ -32,7 +32,10 @@ impl SessionTask {
         let may_wait = !self.persistence.features().may_be_evicted || self.stopping.is_some();
         let unsaved = self.persistence.is_folder_due() || self.persistence.has_former_store();
         let in_hand = unsaved || !self.publisher.is_idle() || !self.copies.is_empty() || !self.workspace.is_settled();
-        let busy = self.agents.is_busy() || !self.operations.is_idle() || !self.active_turns().is_empty();
+        let busy = !self.hook_waits.is_empty()
+            || self.agents.is_busy()
+            || !self.operations.is_idle()
+            || !self.active_turns().is_empty();
         !(is_creating || may_wait || in_hand || busy)
     }
 }

@@ -1,11 +1,11 @@
-//! Answers to permission requests by rules, before a person is asked.
+//! Answers to permission requests by rules and hooks, before a person is asked.
 //!
 //! Rules come from the settings, the repository and the session, and a denial or question of any of them goes before
 //! what another allows:
 //!
-//! 1. A rule that denies: of a file, or of the session.
-//! 2. A rule of a file that asks, or that may match what is not known.
-//! 3. What the session allows: everything, rules of clients, remembered answers.
+//! 1. A rule that denies: of a file, or of the session. A hook of a client that denies.
+//! 2. A rule of a file that asks, or that may match what is not known. A hook that asks.
+//! 3. What the session allows: everything, rules of clients, remembered answers. What a hook allows.
 //! 4. A rule of a file that allows.
 //!
 //! Otherwise the request stays with the person. [`SessionTask::record_decision`] is the one place that every answer by
@@ -21,6 +21,7 @@ use grove_policy::{Policy, Request, Rule, RuleSet, Verdict as PolicyVerdict};
 
 use super::{Outbox, SessionTask};
 use crate::audit::{AuditAction, AuditOutcome, AuditRecord};
+use crate::client_hooks::{HookVerdict, ToolOutcome};
 use crate::host::Host;
 use crate::policy::{LoadedRules, resolve_links};
 use crate::rule_offers::{RuleOfferError, RuleOffers};
@@ -31,47 +32,76 @@ const PROTECTED_WRITE: &str = "write_text_file";
 /// The member of an answer's extra data that gives a reason, as AHP has it.
 const REASON: &str = "reasonMessage";
 
-/// An answer by a rule.
+/// An answer by a rule, or by a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::session) struct RuleDecision {
     pub(in crate::session) decision: Decision,
-    /// The rule and its place, in words.
+    /// The rule and its place, or what the hook says, in words.
     pub(in crate::session) rule: String,
+    /// The hook that decided.
+    pub(in crate::session) hook: Option<Answerer>,
     /// True for a rule of the settings or of a repository.
     pub(in crate::session) is_from_file: bool,
     /// The option that the rule remembers.
     pub(in crate::session) option: Option<String>,
 }
 
+impl RuleDecision {
+    /// The decision of hooks; `None` if they leave it to others.
+    fn of_hooks(outcome: &ToolOutcome) -> Option<Self> {
+        let hook = outcome.by.clone();
+        let (decision, rule) = match outcome.verdict? {
+            HookVerdict::Allow => (Decision::Approved, "a hook allows it".to_owned()),
+            HookVerdict::Deny => (Decision::Denied, outcome.denial()),
+            HookVerdict::Ask => return None,
+        };
+        Some(Self { decision, rule, hook, is_from_file: false, option: None })
+    }
+
+    fn answerer(&self) -> Answerer {
+        self.hook.clone().unwrap_or_else(|| Answerer::rule(&self.rule))
+    }
+
+    /// The data of the answer: the rule, and the reason of a denial.
+    fn extra(&self) -> Extra {
+        let is_denied = self.decision == Decision::Denied;
+        if self.hook.is_some() {
+            let reason = is_denied.then(|| (REASON.to_owned(), self.rule.clone().into()));
+            return reason.into_iter().collect();
+        }
+        let mut extra = Extra::from_iter([(POLICY_RULE.to_owned(), self.rule.clone().into())]);
+        if is_denied && self.is_from_file {
+            extra.insert(REASON.to_owned(), format!("denied by a rule: {}", self.rule).into());
+        }
+        extra
+    }
+}
+
 impl SessionTask {
-    /// Answers a permission request by a rule, if one decides.
+    /// Answers a permission request by a rule, or by what the hooks have said, if one decides.
     pub(in crate::session) fn judge_permission(
         &mut self,
         chat: &ChatId,
         turn: &TurnId,
-        call: &ToolCallId,
-        request: &PermissionRequest,
+        (call, request): (&ToolCallId, &PermissionRequest),
+        hooked: Option<&ToolOutcome>,
         out: &mut Outbox,
     ) {
         let active = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn));
         let Some(asking) = active.and_then(|active| active.tool_call(call)).cloned() else { return };
-        let Some(decision) = self.decide(&asking, request) else { return };
+        let Some(decision) = self.decide(&asking, request, hooked) else { return };
         self.record_decision(chat, call, request, &decision);
         let mut verdict = Verdict::by_rule(decision.decision, request);
         if decision.option.is_some() {
             verdict.option.clone_from(&decision.option);
         }
-        let mut extra = Extra::from_iter([(POLICY_RULE.to_owned(), decision.rule.clone().into())]);
-        if decision.decision == Decision::Denied && decision.is_from_file {
-            extra.insert(REASON.to_owned(), format!("denied by a rule: {}", decision.rule).into());
-        }
-        verdict.extra = Some(extra);
+        verdict.extra = Some(decision.extra());
         let resolve = ClientCommand::ResolvePermission {
             chat: chat.clone(),
             turn: turn.clone(),
             question: PermissionTarget::Request(request.id.clone()),
             verdict,
-            answered_by: Some(Box::new(Answerer::rule(&decision.rule))),
+            answered_by: Some(Box::new(decision.answerer())),
         };
         let is_answered = self.accept(resolve, out).is_ok();
         if is_answered && decision.decision == Decision::Approved && decision.is_from_file {
@@ -96,7 +126,7 @@ impl SessionTask {
         let mut out = Outbox::default();
         for (chat, turn, calls) in pending {
             for (call, request) in calls {
-                self.judge_permission(&chat, &turn, &call, &request, &mut out);
+                self.judge_permission(&chat, &turn, (&call, &request), None, &mut out);
             }
         }
         self.send(out).await
@@ -130,18 +160,31 @@ impl SessionTask {
             Decision::Denied => "deny",
         };
         let now = self.session_context.env.clock.now();
-        let record = AuditRecord::new(now, "", String::new(), AuditAction::Policy, operation);
+        let token = match &decision.hook {
+            Some(Answerer::Hook { token, .. }) => token.as_str(),
+            Some(Answerer::Rule { .. } | Answerer::Client { .. }) | None => "",
+        };
+        let record = AuditRecord::new(now, token, String::new(), AuditAction::Policy, operation);
         let record = record.with_session(Some(self.tip.id.as_str())).with_detail(Some(&decision.rule));
         host.audit(record.with_outcome(AuditOutcome::Done, None));
     }
 
-    fn decide(&self, call: &ToolCall, request: &PermissionRequest) -> Option<RuleDecision> {
+    fn decide(
+        &self,
+        call: &ToolCall,
+        request: &PermissionRequest,
+        hooked: Option<&ToolOutcome>,
+    ) -> Option<RuleDecision> {
         let by_file = self.judge_by_files(call, request);
         let from_file = |decision, rule: &str| {
-            Some(RuleDecision { decision, rule: rule.to_owned(), is_from_file: true, option: None })
+            Some(RuleDecision { decision, rule: rule.to_owned(), hook: None, is_from_file: true, option: None })
         };
         if let Some((PolicyVerdict::Deny, rule)) = &by_file {
             return from_file(Decision::Denied, rule);
+        }
+        let by_hook = hooked.and_then(RuleDecision::of_hooks);
+        if by_hook.as_ref().is_some_and(|decision| decision.decision == Decision::Denied) {
+            return by_hook;
         }
         // What a session allows does not cover protected files.
         let is_protected = call.name == PROTECTED_WRITE;
@@ -150,6 +193,10 @@ impl SessionTask {
         if by_session.as_ref().is_some_and(|decision| decision.decision == Decision::Denied) {
             return by_session;
         }
+        if hooked.is_some_and(|outcome| outcome.verdict == Some(HookVerdict::Ask)) {
+            return None;
+        }
+        let by_session = by_session.or(by_hook.filter(|_| !is_protected));
         match by_file {
             Some((PolicyVerdict::Ask, _)) => None,
             by_file => by_session.or_else(|| match by_file {
@@ -217,7 +264,8 @@ impl SessionTask {
 
     /// The decision of what clients and people have set for this session.
     fn judge_by_session(&self, request: &PermissionRequest) -> Option<RuleDecision> {
-        let session = |decision, rule: String, option| RuleDecision { decision, rule, is_from_file: false, option };
+        let session =
+            |decision, rule: String, option| RuleDecision { decision, rule, hook: None, is_from_file: false, option };
         let details = &self.tip.details;
         if let Some(decision) = details.permissions.as_ref().and_then(|policy| policy.answer(request)) {
             let rule = if details.allows_all() { "this session allows everything" } else { "a rule of this session" };

@@ -14,6 +14,7 @@ use grove_storage::copies::ActiveCopies;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::active_folders::ActiveFolders;
+use super::client_hooks::HookMessage;
 use super::forks::ForkedChat;
 use super::handover::{HandoverAnswer, HandoverRequest};
 use super::migration::{MigrateError, MigrateOutcome};
@@ -44,6 +45,8 @@ pub(crate) enum ToSession {
     Warn(String),
     /// A participating client has been disconnected for too long.
     ClientGone(ClientId),
+    /// Hooks of clients have answered.
+    Hooks(HookMessage),
     /// Changes what the session's agent is configured with.
     ChangeSetup(SetupChange, oneshot::Sender<Result<(), SetupChangeError>>),
     /// Reads the log of a chat, for an agent without its conversation.

@@ -7,6 +7,7 @@
 //! | `LogCopies` | the logs of forked chats that are being copied | `forks/` |
 //! | `TreeOperations` | the running summaries and navigations in the chats' trees | `tree/operation.rs` |
 //! | `WorkspaceFolder` | plan, files, checkpoints and manifest; the checkout; spilled output | `workspace/` |
+//! | `HookWaits` | reports and prompts that wait for hooks of clients | `client_hooks/` |
 //! | `SessionSetup` | what its creator configured for the agent | `setup.rs` |
 //! | `Publisher` | the way of events to the sequencer | `persistence/publisher.rs` |
 //! | `Persistence` | what keeps the session: the journal and its folder, or a storage client | `persistence/` |
@@ -19,6 +20,7 @@ mod active_folders;
 mod agent_lifecycle;
 pub(crate) mod agents;
 mod checkout;
+pub(crate) mod client_hooks;
 mod end;
 mod eviction;
 mod forks;
@@ -47,6 +49,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use self::agents::{AgentsEvent, ChatAgents};
+use self::client_hooks::HookWaits;
 use self::end::StopState;
 use self::forks::LogCopies;
 use self::logs::ChatLogs;
@@ -122,6 +125,7 @@ pub(crate) fn start(
         operations: TreeOperations::default(),
         workspace: WorkspaceFolder::new(spills),
         setup,
+        hook_waits: HookWaits::default(),
         publisher,
         persistence,
         flushes: Vec::new(),
@@ -178,6 +182,8 @@ struct SessionTask {
     workspace: WorkspaceFolder,
     /// What its creator configured for the agent.
     setup: SessionSetup,
+    /// What waits for hooks of clients.
+    hook_waits: HookWaits,
     /// The way of events to the sequencer.
     publisher: Publisher,
     /// Keeps the session: in the journal and its folder, or at a storage client.
@@ -196,7 +202,11 @@ impl SessionTask {
     async fn run(mut self) {
         loop {
             // No more reports are accepted before the last ones are stored: an agent is no faster than that.
-            let takes_reports = self.publisher.is_idle() && self.persistence.takes_reports(&self.tip);
+            let is_ready = self.publisher.is_idle() && self.persistence.takes_reports(&self.tip);
+            if is_ready && self.take_answered_reports().await.is_err() {
+                break;
+            }
+            let takes_reports = is_ready && self.publisher.is_idle() && !self.hook_waits.is_full();
             let flow = tokio::select! {
                 message = self.inbox.recv() => match message {
                     Some(message) => self.handle(message).await,
@@ -247,8 +257,28 @@ impl SessionTask {
         self.agents.abort_turns();
     }
 
+    /// Handles a message. A prompt waits for the hooks of clients first.
     async fn handle(&mut self, message: ToSession) -> Result<Flow, HostStopped> {
+        let mut flow = Flow::On;
+        let mut next = match message {
+            ToSession::Hooks(message) => self.hooks_answered(message).await,
+            message => self.hold_prompt(message).await?,
+        };
+        loop {
+            if let Some(message) = next {
+                flow = self.handle_now(message).await?;
+            }
+            next = match self.next_hooked_prompt() {
+                Some(message) if matches!(flow, Flow::On) => Some(message),
+                Some(_) | None => return Ok(flow),
+            };
+        }
+    }
+
+    async fn handle_now(&mut self, message: ToSession) -> Result<Flow, HostStopped> {
         match message {
+            // Answers of hooks are handled before.
+            ToSession::Hooks(_) => {}
             ToSession::ClientAction(dispatch) => self.dispatch(dispatch).await?,
             ToSession::Do(command, done) => {
                 let result = self.carry_out(command).await?;

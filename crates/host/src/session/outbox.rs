@@ -28,6 +28,8 @@ pub(super) struct Outbox {
     pub(super) prompts: Vec<(ChatId, TurnId)>,
     /// Settings that the user has changed.
     pub(super) settings: Extra,
+    /// Tool calls that have ended.
+    pub(super) completed: Vec<(ChatId, TurnId, ToolCallId)>,
     /// The frame cursors of agents after this step.
     pub(super) marks: HashMap<ChatId, FrameCursor>,
 }
@@ -37,6 +39,9 @@ pub(super) struct EndedTurn {
     pub(super) chat: ChatId,
     pub(super) turn: TurnId,
     pub(super) by_agent: bool,
+    pub(super) outcome: Outcome,
+    /// The error that ended it, if one did.
+    pub(super) error: Option<ErrorInfo>,
 }
 
 /// The reason why a session did not carry out a command.
@@ -49,6 +54,9 @@ pub enum CommandError {
     /// The session's storage client does not accept the change at the moment.
     #[error("{0}")]
     Unsaved(String),
+    /// Too many prompts wait for hooks of clients.
+    #[error("{0} prompts wait for hooks already: send this one again when they have started")]
+    TooManyPrompts(usize),
     #[error(transparent)]
     NotWritten(#[from] JournalWriteError),
     #[error(transparent)]
@@ -296,7 +304,8 @@ impl SessionTask {
                 decided(request.as_str(), RequestAnswer::Permission(verdict.clone()));
             }
             // Its receiver waits for a client's call.
-            ChatEvent::ToolCallCompleted { call, result, .. } => {
+            ChatEvent::ToolCallCompleted { turn, call, result, .. } => {
+                out.completed.push((chat.clone(), turn.clone(), call.clone()));
                 decided(call.as_str(), RequestAnswer::Result(result.clone()));
             }
             ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
@@ -319,7 +328,13 @@ impl SessionTask {
             }
             event if event.ends_turn() => {
                 if let Some(turn) = event.turn() {
-                    let ended = EndedTurn { chat: chat.clone(), turn: turn.clone(), by_agent: *who == Actor::Agent };
+                    let (outcome, error) = match event {
+                        ChatEvent::TurnCompleted { .. } => (Outcome::Complete, None),
+                        ChatEvent::TurnFailed { error, .. } => (Outcome::Error, Some(error.clone())),
+                        _ => (Outcome::Cancelled, None),
+                    };
+                    let by_agent = *who == Actor::Agent;
+                    let ended = EndedTurn { chat: chat.clone(), turn: turn.clone(), by_agent, outcome, error };
                     out.ended.push(ended);
                 }
                 let finished = self.tip.chat(chat).and_then(|state| {
@@ -338,7 +353,10 @@ impl SessionTask {
         if !(out.prompts.is_empty() && out.ended.is_empty()) {
             self.note_plan();
         }
+        self.tell_of_results(&out.completed);
+        self.tell_of_turns(&out.ended);
         for ended in out.ended {
+            self.hook_waits.end_turn(&ended.chat, &ended.turn);
             self.end(&ended);
         }
         for (request, answer) in out.decided {

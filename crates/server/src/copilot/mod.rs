@@ -13,6 +13,7 @@ mod dispatch;
 mod endpoint;
 pub(crate) mod feed;
 pub(crate) mod history;
+mod hooks;
 mod log_in;
 mod models;
 mod peer;

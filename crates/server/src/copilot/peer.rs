@@ -56,6 +56,8 @@ pub(super) enum ConnectingClient {
 
 #[derive(Default)]
 struct CopilotPeerState {
+    /// It has hooks, which the host calls over this connection.
+    has_hooks: bool,
     /// The sessions that it has open.
     open: HashMap<SessionId, OpenSession>,
 }
@@ -177,7 +179,7 @@ impl CopilotPeer {
     }
 
     /// The party behind the client, for other clients to see.
-    fn party(&self) -> ClientParty {
+    pub(super) fn party(&self) -> ClientParty {
         self.principal().party(Some(CLIENT_NAME))
     }
 
@@ -213,6 +215,7 @@ impl CopilotPeer {
         }
         drop(state);
         self.endpoint().feeds().detach(session, self.0.id);
+        self.host().client_hooks().remove(session, self.0.id);
         self.host().presence().leave(session, self.client(), self.id());
         self.state().open.remove(session).is_some()
     }
@@ -226,6 +229,11 @@ impl CopilotPeer {
             self.leave(&session.uri).await;
         }
         self.storage_client_ended().await;
+    }
+
+    /// Notes that the client has hooks.
+    pub(super) fn note_hooks(&self) {
+        self.state().has_hooks = true;
     }
 
     /// Tells a session that this client takes part no more.
@@ -264,7 +272,9 @@ impl CopilotPeer {
             return;
         };
         let queue = self.0.queue.clone();
-        let takes_time = known.is_some_and(takes_time);
+        // A prompt waits for the hooks of this client, whose answers come over this connection.
+        let awaits_hooks = known == Some(Method::SessionSend) && self.state().has_hooks;
+        let takes_time = awaits_hooks || known.is_some_and(takes_time);
         let answering = async move {
             let text = match doing.await {
                 Ok(result) => jsonrpc::response_raw(&id, result.get()),

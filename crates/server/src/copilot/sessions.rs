@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_host::client_hooks::HookSource;
 use grove_host::sequencer::{ListenScope, PublishedState};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
@@ -33,14 +34,13 @@ const MODE: &str = "mode";
 
 impl CopilotPeer {
     pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
-        refuse_hooks(&params)?;
         let id = match &params.session_id {
             Some(id) => id.clone(),
             None => self.host().new_id()?,
         };
         // An existing session is resumed.
         if self.find(&id).await.is_ok() {
-            return self.open_for_client(&id, params).await;
+            return self.open_for_client(&id, params, HookSource::Resume).await;
         }
         self.check_room(&SessionId::from(id.as_str()))?;
         self.note_temp_files(&id);
@@ -53,16 +53,15 @@ impl CopilotPeer {
             working_directories: folders,
             config: None,
             store: self.storage()?,
-            setup: AgentSetup::default(),
+            setup: AgentSetup { hooks: self.hook_mode(&params), ..AgentSetup::default() },
         };
         self.host().create_session(wanted).await?;
-        let opened = self.open_for_client(&id, params).await?;
+        let opened = self.open_for_client(&id, params, HookSource::New).await?;
         self.announce_created(&id, fallback).await?;
         Ok(opened)
     }
 
     pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
-        refuse_hooks(&params)?;
         let id = params.session_id.clone().unwrap_or_default();
         self.note_temp_files(&id);
         let folders = self.named_folders(Method::SessionResume, &params).await?;
@@ -72,7 +71,7 @@ impl CopilotPeer {
         }
         let model = params.model.clone();
         let is_told = !params.disable_resume.unwrap_or(false);
-        let opened = self.open_for_client(&id, params).await?;
+        let opened = self.open_for_client(&id, params, HookSource::Resume).await?;
         if is_told {
             self.announce_resumed(&id).await?;
         }
@@ -127,7 +126,12 @@ impl CopilotPeer {
     }
 
     /// Subscribes the client to a session and has it take part.
-    async fn open_for_client(&self, id: &str, params: OpenParams) -> Result<OpenResult, CopilotError> {
+    async fn open_for_client(
+        &self,
+        id: &str,
+        params: OpenParams,
+        source: HookSource,
+    ) -> Result<OpenResult, CopilotError> {
         let session = self.find(id).await?;
         let answers = params.request_user_input.unwrap_or(false);
         if answers {
@@ -144,6 +148,10 @@ impl CopilotPeer {
         if let Err(error) = self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await {
             self.closed(&session.id);
             return Err(error.into());
+        }
+        if let Err(error) = self.open_hooks(&session, self.hook_mode(&params), source).await {
+            self.closed(&session.id);
+            return Err(error);
         }
         let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
         if !tools.is_empty() {
@@ -171,6 +179,7 @@ impl CopilotPeer {
     /// it has suspended the session, or after another client has deleted it.
     pub(super) async fn detach(&self, params: SessionParams) -> Result<Success, CopilotError> {
         let id = SessionId::from(params.session_id.as_str());
+        self.close_hooks(&id).await;
         if !self.closed(&id) {
             return Ok(Success::YES);
         }
@@ -403,18 +412,6 @@ impl CopilotEndpoint {
                 }
             }
         }));
-    }
-}
-
-/// Refuses hooks: one that is never invoked would deny nothing, and the session must not start as if it could.
-fn refuse_hooks(params: &OpenParams) -> Result<(), CopilotError> {
-    match params.hooks {
-        Some(true) => Err(CopilotError::Failed(
-            "Grove does not invoke the SDK's hooks yet, so a preToolUse hook that denies would not stop its tool: \
-             open the session without `hooks`, and deny in `onPermissionRequest`"
-                .to_owned(),
-        )),
-        Some(false) | None => Ok(()),
     }
 }
 

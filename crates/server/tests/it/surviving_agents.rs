@@ -112,7 +112,7 @@ fn asking(id: RequestId, command: &str, answer: tokio::sync::oneshot::Sender<Ver
     };
     ToolUpdate {
         title: Some(command.to_owned()),
-        permission: Some(PermissionPrompt { request, answer }),
+        permission: Some(PermissionPrompt::new(request, answer)),
         ..ToolUpdate::of(id.as_str().into())
     }
 }

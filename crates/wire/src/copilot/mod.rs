@@ -9,6 +9,7 @@
 //! - [`events`]: the events and their envelope.
 //! - [`project`]: `grove-core`'s state as events, live ([`project::Projector`]) and read again ([`project::history`]),
 //!   and the position of an event ([`project::locate`]).
+//! - [`hooks`]: the calls of a client's hooks, their inputs and outputs.
 //! - [`decode`]: converts clients' answers and prompts for `grove-core`.
 //!
 //! # Rules of these types
@@ -22,6 +23,7 @@ pub mod decode;
 pub mod error;
 pub mod events;
 pub mod framing;
+pub mod hooks;
 pub mod methods;
 pub mod project;
 

@@ -110,7 +110,8 @@ impl Scene {
             edits: vec![],
             editable: false,
         };
-        let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None };
+        let gated =
+            ToolCallGate { call: call.into(), request, invocation_message: None, input: None, resolved_by_hook: false };
         self.report(ChatEvent::ToolCallGated { turn: "t1".into(), gated: Box::new(gated) });
     }
 

@@ -21,6 +21,7 @@ mod compat;
 mod copilot_decode;
 mod copilot_fixtures;
 mod copilot_golden;
+mod copilot_hooks;
 mod copilot_properties;
 mod decode;
 mod document;

@@ -48,7 +48,7 @@ pub(crate) fn permission(
         edits: vec![],
         editable: false,
     };
-    update.permission = Some(PermissionPrompt { request, answer });
+    update.permission = Some(PermissionPrompt::new(request, answer));
     Ok(ParsedPermissionRequest { session, offered, update: Box::new(update) })
 }
 

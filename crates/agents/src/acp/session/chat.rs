@@ -15,6 +15,7 @@ use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
 use crate::agent::*;
+use crate::sink::ChatSink;
 use crate::spills::SpillStore;
 
 /// The working folder for a session without folders, inside the shim's folder.

@@ -204,7 +204,7 @@ mod tests {
             edits: vec![],
             editable: false,
         };
-        let permission = Some(PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 });
+        let permission = Some(PermissionPrompt::new(request, tokio::sync::oneshot::channel().0));
         let mut asks = ToolUpdate { permission, ..update(json!({})) };
         contents.complete(&mut asks, &no_screen);
         assert_eq!(asks.output.unwrap().pieces.len(), 1);

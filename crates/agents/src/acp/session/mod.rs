@@ -38,6 +38,7 @@ pub(crate) use self::one_shot::OneShotProcess;
 use self::process::AgentProcess;
 use self::worker::{SessionWorker, WorkerCommand};
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The number of commands that may wait for the worker; further senders wait.
 pub const COMMANDS: usize = 16;

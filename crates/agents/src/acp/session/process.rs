@@ -17,6 +17,7 @@ use super::session_record::TurnOutcome;
 use crate::acp::connection::{AgentConnection, FrameTracker, settled};
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The number of an agent's calls that may wait for our answers at a time. One more is refused.
 pub const ASKED: usize = 256;

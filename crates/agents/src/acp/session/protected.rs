@@ -13,6 +13,7 @@ use super::requests::answered;
 use crate::acp::map;
 use crate::acp::serve::{IS_ELSEWHERE, PlannedWrite};
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The names of the tool calls that stand for such a use.
 const WRITE: &str = "write_text_file";
@@ -107,7 +108,7 @@ fn read_question(path: &Path, id: RequestId, call: ToolCallId, answer: oneshot::
         kind: Some(ToolKind::Read),
         title: Some(title),
         stage: Some(ToolStage::Pending),
-        permission: Some(PermissionPrompt { request, answer }),
+        permission: Some(PermissionPrompt::new(request, answer)),
         ..ToolUpdate::of(call)
     }
 }
@@ -142,7 +143,7 @@ fn question(
         title: Some(title),
         stage: Some(ToolStage::Pending),
         output: Some(AccumulatedOutput { text: String::new(), pieces: vec![edit(planned)] }),
-        permission: Some(PermissionPrompt { request, answer }),
+        permission: Some(PermissionPrompt::new(request, answer)),
         ..ToolUpdate::of(call)
     }
 }

@@ -27,6 +27,7 @@ use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::acp::content;
 use crate::acp::pool::end_processes_in;
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The bytes of a conversation that are retold to an agent that has forgotten it.
 pub const RECAP_BYTES: usize = 64 << 10;

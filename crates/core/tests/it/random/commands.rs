@@ -255,10 +255,11 @@ pub(super) fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
 
 /// The party behind an answer, mostly known.
 fn answerer(dice: &mut Dice) -> Option<Box<Answerer>> {
-    let party = match dice.below(4) {
+    let party = match dice.below(5) {
         0 => return None,
         1 => Answerer::rule(&dice.text()),
         2 => Answerer::client(&dice.id("token-"), None),
+        3 => Answerer::client(&dice.id("token-"), Some(&dice.text())).hook("preToolUse"),
         _ => Answerer::client(&dice.id("token-"), Some(&dice.text())),
     };
     Some(Box::new(party))

@@ -8,6 +8,7 @@ use grove_storage::content;
 use super::{ReportContext, ReportTranslation, in_turn, of_session};
 use crate::sequencer::HostStopped;
 use crate::session::agents::AnswerSender;
+use crate::session::client_hooks::{HookOutcome, HookOutcomes};
 use crate::session::{Flow, Outbox, SessionTask};
 
 impl SessionTask {
@@ -17,20 +18,31 @@ impl SessionTask {
         let mut out = Outbox::default();
         for report in reports {
             self.agents.note_report(&report.chat, report.turn.as_ref(), now);
-            if let Err(error) = self.take_report(report, &mut out).await {
-                tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
-                self.fail_turns_of(|_| true, &ErrorInfo::new("storage", error.to_string()), &mut out);
+            if let Err(error) = self.take_or_hold(report, &mut out).await {
+                self.content_failed(&error, &mut out);
             }
         }
         self.send(out).await?;
         Ok(Flow::On)
     }
 
-    async fn take_report(&mut self, report: Report, out: &mut Outbox) -> Result<(), FsError> {
+    /// Fails the running turns: content of one could not be stored.
+    pub(in crate::session) fn content_failed(&mut self, error: &FsError, out: &mut Outbox) {
+        tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
+        self.fail_turns_of(|_| true, &ErrorInfo::new("storage", error.to_string()), out);
+    }
+
+    /// Takes a report with what hooks decided about its events.
+    pub(in crate::session) async fn take_report(
+        &mut self,
+        report: Report,
+        mut hooked: HookOutcomes,
+        out: &mut Outbox,
+    ) -> Result<(), FsError> {
         let Report { chat, turn, events, mark } = report;
         let spoke = turn.is_some() && events.iter().any(|event| !matches!(event, AgentEvent::Activity(_)));
-        for event in events {
-            self.take_event(&chat, turn.as_ref(), event, out).await?;
+        for (place, event) in events.into_iter().enumerate() {
+            self.take_event(&chat, turn.as_ref(), event, hooked.remove(&place), out).await?;
         }
         if spoke && self.tip.chat(&chat).is_some_and(|chat| chat.activity.is_some()) {
             let event = ChatEvent::ActivityChanged(None);
@@ -47,8 +59,11 @@ impl SessionTask {
         chat: &ChatId,
         turn: Option<&TurnId>,
         mut event: AgentEvent,
+        hooked: Option<HookOutcome>,
         out: &mut Outbox,
     ) -> Result<(), FsError> {
+        let has_told = matches!(hooked, Some(HookOutcome::Result(_)));
+        let decided = self.apply_hooks(&mut event, hooked).await;
         // The chat may be gone.
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
         let place = ReportContext { session: &self.tip, chat: state, limits: &self.session_context.config.limits };
@@ -75,12 +90,20 @@ impl SessionTask {
                 return Ok(());
             }
         }
+        if has_told && let AgentEvent::ToolCompleted { call, .. } = &event {
+            out.completed.retain(|(_, _, completed)| completed != call);
+        }
         if let Some(plan) = plan {
             self.write_todos(plan);
         }
         let Some(turn) = turn.cloned() else { return Ok(()) };
         let (call, asked) = match event {
-            AgentEvent::ToolReady { call, permission: Some(asked), .. } => (call, asked),
+            AgentEvent::ToolReady { call, permission: Some(asked), result, .. } => {
+                if let Some(result) = result {
+                    self.agents.await_answer(chat, &turn, call.as_str().into(), AnswerSender::Result(result));
+                }
+                (call, asked)
+            }
             AgentEvent::Tool(update) => match update.permission {
                 Some(asked) => (update.call, asked),
                 None => return Ok(()),
@@ -95,9 +118,9 @@ impl SessionTask {
             }
             _ => return Ok(()),
         };
-        let PermissionPrompt { request, answer } = asked;
+        let PermissionPrompt { request, answer, .. } = asked;
         self.agents.await_answer(chat, &turn, request.id.clone(), AnswerSender::Permission(answer));
-        self.judge_permission(chat, &turn, &call, &request, out);
+        self.judge_permission(chat, &turn, (&call, &request), decided.as_ref(), out);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ mod intake;
 mod tool;
 
 use bytes::Bytes;
-use grove_agents::{AgentEvent, PartContent, PermissionPrompt};
+use grove_agents::{AgentEvent, PartContent, PermissionPrompt, PromptedParty};
 use grove_core::*;
 use sha2::{Digest, Sha256};
 
@@ -68,8 +68,9 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Report
                 input: input.clone().or_else(|| begun.input.clone()),
                 gate: if permission.is_some() { Gate::Follows } else { Gate::None },
             });
-            if let Some(PermissionPrompt { request, .. }) = permission {
+            if let Some(PermissionPrompt { request, asks, .. }) = permission {
                 let gated = ToolCallGate {
+                    resolved_by_hook: *asks == PromptedParty::Nobody,
                     call: call.clone(),
                     request: request.clone(),
                     invocation_message: Some(invocation_message.clone()),
@@ -374,7 +375,7 @@ pub(super) mod tests {
             edits: vec![],
             editable: false,
         };
-        let asked = PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 };
+        let asked = PermissionPrompt::new(request, tokio::sync::oneshot::channel().0);
         assert_eq!(names(ready(Some(asked)), &calling), "ToolCallReady, ToolCallGated");
         assert_eq!(names(ready(None), &empty), "", "a call that never started");
 

@@ -80,7 +80,7 @@ impl Projector {
         let mut due: Vec<EventData> = Vec::new();
         for part in self.active().map_or(&[][..], ActiveTurn::parts) {
             match part {
-                Part::ToolCall(call) => due.extend(self.question(call)),
+                Part::ToolCall(call) => due.extend(self.question(call, false)),
                 Part::InputRequest(request) if request.outcome.is_none() => {
                     due.push(request_events::user_input_requested(request).into());
                 }
@@ -116,11 +116,11 @@ impl Projector {
         self.session.main_chat()?.active.as_deref()
     }
 
-    /// The pending question about a call, if there is one.
-    fn question(&self, call: &ToolCall) -> Option<EventData> {
+    /// The pending question about a call, if there is one. A hook may have decided it already.
+    fn question(&self, call: &ToolCall, by_hook: bool) -> Option<EventData> {
         match &call.status {
             ToolCallStatus::PendingConfirmation(request) => {
-                let resolved_by_hook = self.session.details.answers(request).then_some(true);
+                let resolved_by_hook = (by_hook || self.session.details.answers(request)).then_some(true);
                 let requested = request_events::permission_requested(call, request);
                 Some(Box::new(PermissionRequested { resolved_by_hook, ..requested }).into())
             }
@@ -319,7 +319,7 @@ impl Projector {
         let data = match &active.parts()[count] {
             Part::Plan(_) => Some(TodosChanged {}.into()),
             Part::InputRequest(request) => Some(request_events::user_input_requested(request).into()),
-            Part::ToolCall(call) => self.question(call),
+            Part::ToolCall(call) => self.question(call, false),
             Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::Notice(_) => None,
         };
         // The previous part was not sent while it could still grow.
@@ -406,11 +406,19 @@ impl Projector {
             Change::Chat(_, _, ChatEvent::ToolCallOutput { .. }) => partial_result(now, output.as_deref()),
             _ => None,
         };
-        let asks = (waiting != waited).then(|| self.question(now)).flatten();
+        let by_hook = matches!(
+            &event.change,
+            Change::Chat(_, _, ChatEvent::ToolCallGated { gated, .. }) if gated.resolved_by_hook
+        );
+        let asks = (waiting != waited).then(|| self.question(now, by_hook)).flatten();
         let answered: Option<EventData> = match (&waited, &event.change) {
             _ if waiting == waited => None,
-            (PendingInput::Permission(request), Change::Chat(_, _, ChatEvent::ToolCallConfirmed { verdict, .. })) => {
-                Some(request_events::permission_completed(call, request, verdict).into())
+            (
+                PendingInput::Permission(request),
+                Change::Chat(_, _, ChatEvent::ToolCallConfirmed { verdict, answer, .. }),
+            ) => {
+                let by = answer.as_ref().map(|answer| &answer.by);
+                Some(request_events::permission_completed(call, request, verdict, by).into())
             }
             (PendingInput::Permission(request), _) => Some(request_events::permission_cancelled(call, request).into()),
             (PendingInput::Client, _) => Some(ExternalToolCompleted { request_id: call.to_string() }.into()),

@@ -124,9 +124,13 @@ pub(super) fn permission_completed(
     call: &core::ToolCallId,
     request: &core::RequestId,
     verdict: &core::Verdict,
+    by: Option<&core::Answerer>,
 ) -> PermissionCompleted {
     let kind = match (verdict.decision, verdict.by) {
         (core::Decision::Approved, _) => "approved",
+        (core::Decision::Denied, _) if matches!(by, Some(core::Answerer::Hook { .. })) => {
+            "denied-by-permission-request-hook"
+        }
         (core::Decision::Denied, core::ConfirmationReason::Setting) => "denied-by-rules",
         (core::Decision::Denied, _) if verdict.skipped => "cancelled",
         (core::Decision::Denied, _) => "denied-interactively-by-user",

@@ -11,6 +11,7 @@ use super::SessionWorker;
 use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::acp::settings::SettingRequest;
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The older method to choose a model, which the types no longer have.
 const SET_MODEL: &str = "session/set_model";

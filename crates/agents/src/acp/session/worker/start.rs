@@ -15,6 +15,7 @@ use super::{CLOSING, SessionWorker};
 use crate::acp::connection::AgentCallError;
 use crate::acp::pool::ProcessSlot;
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 impl SessionWorker {
     /// Starts the agent before its first turn, so that a session that cannot work fails at its creation. If every slot

@@ -31,7 +31,7 @@ fn asks(update: ToolUpdate) -> ToolUpdate {
         edits: vec![],
         editable: false,
     };
-    ToolUpdate { permission: Some(PermissionPrompt { request, answer: tokio::sync::oneshot::channel().0 }), ..update }
+    ToolUpdate { permission: Some(PermissionPrompt::new(request, tokio::sync::oneshot::channel().0)), ..update }
 }
 
 /// The call after these updates, with an answer to each permission request.
