@@ -458,6 +458,8 @@ pub enum PromptedParty {
     Person,
     /// The session's hooks: the call runs unless they object.
     Hooks,
+    /// The session's hooks, about a call that the agent reports by itself: it is shown only if they object.
+    HooksAlone,
     /// A person, about a call that the hooks have seen already.
     PersonAfterHooks,
     /// Nobody: a hook has decided.

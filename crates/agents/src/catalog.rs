@@ -5,6 +5,7 @@
 
 mod agent_entry;
 mod find;
+mod hook_support;
 mod version;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::acp::{AcpProgram, FileScope};
 
 pub use agent_entry::AGENTS;
 pub use find::{Installation, find, look_up};
+pub use hook_support::HookSupport;
 pub use version::version;
 
 /// An agent that is known by name.
@@ -38,6 +40,8 @@ pub struct AgentEntry {
     /// An instruction for a person to log in.
     pub log_in: &'static str,
     pub install: Install,
+    /// How it waits for the hooks of its session.
+    pub hooks: HookSupport,
 }
 
 /// A way to authenticate that works if a variable is set.

@@ -2,6 +2,8 @@
 
 pub use crate::acp::agent::LISTED as AGENT_SESSIONS;
 pub use crate::acp::connection::CALLS as OPEN_CALLS;
+pub use crate::acp::hooks::HOST_WAIT as HOOK_HOST_WAIT;
+pub use crate::acp::hooks::MAX_HOOK_LINE as HOOK_LINE_BYTES;
 pub use crate::acp::serve::files::READ_BYTES;
 pub use crate::acp::serve::files::SHOWN_BYTES as SHOWN_FILE_BYTES;
 pub use crate::acp::serve::terminals::RECENT as RELEASED_TERMINALS;
@@ -10,6 +12,7 @@ pub use crate::acp::session::contents::LIVE_BYTES as LIVE_OUTPUT_BYTES;
 pub use crate::acp::session::contents::MOST_BYTES as REMEMBERED_CALL_BYTES;
 pub use crate::acp::session::contents::MOST_CALLS as REMEMBERED_CALLS;
 pub use crate::acp::session::exit_message::BYTES as EXIT_MESSAGE_BYTES;
+pub use crate::acp::session::hooks::MAX_HOOKED_CALLS as HOOKED_CALLS;
 pub use crate::acp::session::process::ASKED as AGENT_REQUESTS;
 pub use crate::acp::session::worker::CLOSING as AGENT_CLOSE_TIME;
 pub use crate::acp::session::worker::RECAP_BYTES;

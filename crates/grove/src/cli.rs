@@ -291,6 +291,16 @@ pub(crate) enum Command {
     /// Hold an agent's stdio, so that its turn outlives the host; started by the host, with options on stdin
     #[command(hide = true)]
     AgentShim,
+    /// Ask the hooks of a session about a tool call on stdin; run by an agent
+    #[command(hide = true)]
+    AgentHook {
+        /// The form of the agent's hooks
+        format: String,
+        /// `strict` or `best-effort`
+        mode: String,
+        /// The socket of the session's agent
+        socket: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -159,6 +159,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),
+        Command::AgentHook { format, mode, socket } => commands::agent_hook::run(&format, &mode, &socket),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -11,10 +11,11 @@ use tokio::sync::{mpsc, watch};
 use super::connection::AgentCallError;
 use super::pool::ProcessPool;
 use super::program::AcpProgram;
-use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
+use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, hook_support, one_shot_session};
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
+use crate::setup::AgentAbilities;
 use crate::sink::ChatSink;
 
 /// The limit of an agent's own sessions that are listed. More are left out.
@@ -161,6 +162,15 @@ impl Agent for AcpAgent {
         // start:
         // one created without settings never gets any.
         Some(profile.unwrap_or_else(|| SessionConfig::of(Extra::new())))
+    }
+
+    fn abilities(&self) -> AgentAbilities {
+        let hooks = hook_support(&self.program);
+        AgentAbilities {
+            hooks: hooks.ability(),
+            changed_arguments: hooks.changed_arguments(),
+            ..AgentAbilities::default()
+        }
     }
 
     fn edits_files(&self) -> bool {

@@ -15,6 +15,7 @@
 //!   after it died.
 //! - `serve`: files and terminals for agents.
 //! - `pool`: all agent processes of a host: their number, their folders, and which may stop.
+//! - [`hooks`]: the command that agents with hooks of their own run before a tool call.
 //! - `capture`: every frame in a file, for debugging.
 //!
 //! # When the host ends
@@ -31,6 +32,7 @@ mod capture;
 pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
+pub mod hooks;
 pub(crate) mod map;
 mod pool;
 mod program;

@@ -1,6 +1,7 @@
 //! The known agents, in the order of lists.
 
-use super::{AgentEntry, Install, SignIn};
+use super::{AgentEntry, HookSupport, Install, SignIn};
+use crate::acp::hooks::HookFormat;
 
 /// Keys of the model providers, for agents that have no provider of their own.
 macro_rules! with_provider_keys {
@@ -26,6 +27,12 @@ macro_rules! with_provider_keys {
     };
 }
 
+/// OpenCode's permissions for a session with hooks. Its included agents have some of their own, and it passes on no requests of
+/// subagents.
+const OPENCODE_ASKS: &str = r#"{"permission": {"*": "ask", "task": "deny"}, "agent": {
+    "build": {"permission": {"*": "ask", "task": "deny"}},
+    "plan": {"permission": {"*": "ask", "task": "deny"}}}}"#;
+
 /// Every agent that is known by name.
 pub const AGENTS: &[AgentEntry] = &[
     AgentEntry {
@@ -40,6 +47,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[],
         log_in: "run `claude` and log in there, or set ANTHROPIC_API_KEY",
         install: Install::Npm("@agentclientprotocol/claude-agent-acp"),
+        hooks: HookSupport::AsksButReads,
     },
     AgentEntry {
         id: "codex",
@@ -55,6 +63,7 @@ pub const AGENTS: &[AgentEntry] = &[
         ],
         log_in: "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY",
         install: Install::Npm("@agentclientprotocol/codex-acp"),
+        hooks: HookSupport::Command(HookFormat::Codex),
     },
     AgentEntry {
         id: "copilot",
@@ -68,6 +77,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[],
         log_in: "run `copilot login`, or set COPILOT_GITHUB_TOKEN, GH_TOKEN or GITHUB_TOKEN",
         install: Install::Npm("@github/copilot"),
+        hooks: HookSupport::Command(HookFormat::Copilot),
     },
     AgentEntry {
         id: "gemini",
@@ -80,6 +90,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[SignIn { variable: "GEMINI_API_KEY", method: "gemini-api-key" }],
         log_in: "run `gemini` and log in there, or set GEMINI_API_KEY",
         install: Install::Npm("@google/gemini-cli"),
+        hooks: HookSupport::Unknown,
     },
     AgentEntry {
         id: "opencode",
@@ -92,6 +103,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[],
         log_in: "run `opencode auth login`, or set a model provider's key",
         install: Install::Npm("opencode-ai"),
+        hooks: HookSupport::Asks { variable: "OPENCODE_CONFIG_CONTENT", settings: OPENCODE_ASKS },
     },
     AgentEntry {
         id: "qwen",
@@ -104,6 +116,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[SignIn { variable: "OPENAI_API_KEY", method: "openai" }],
         log_in: "run `qwen` and log in there, or set OPENAI_API_KEY with OPENAI_BASE_URL",
         install: Install::Npm("@qwen-code/qwen-code"),
+        hooks: HookSupport::Unknown,
     },
     AgentEntry {
         id: "omp",
@@ -116,6 +129,7 @@ pub const AGENTS: &[AgentEntry] = &[
         auth: &[],
         log_in: "run `omp` and log in there, or set a model provider's key",
         install: Install::Bun("@oh-my-pi/pi-coding-agent"),
+        hooks: HookSupport::Unknown,
     },
     AgentEntry {
         id: "goose",
@@ -130,5 +144,6 @@ pub const AGENTS: &[AgentEntry] = &[
         install: Install::Words(
             "see \"Install goose\" at https://block.github.io/goose (the command line), then `goose configure`",
         ),
+        hooks: HookSupport::Unknown,
     },
 ];

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod acp;
+pub(crate) mod agent_hook;
 pub(crate) mod agent_shim;
 pub(crate) mod agents;
 pub(crate) mod answer;

@@ -69,7 +69,7 @@ impl ToolOutcome {
                     reason: Some(failure.to_string()),
                     ..HookAnswer::default()
                 },
-                HookMode::BestEffort => HookAnswer::default(),
+                HookMode::BestEffort | HookMode::None => HookAnswer::default(),
             });
             if answer.verdict > outcome.verdict {
                 outcome.verdict = answer.verdict;

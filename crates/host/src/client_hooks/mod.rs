@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use grove_core::{Answerer, SessionId, Timestamp};
 use serde_json::Value;
 
-pub use answer::{HookAnswer, HookVerdict, PromptOutcome, ToolOutcome};
+pub use answer::{HookAnswer, HookVerdict, MAX_CONTEXT_BYTES, MAX_REASON_CHARS, PromptOutcome, ToolOutcome};
 pub(crate) use caller::HookCaller;
 pub use caller::{CLIENT_WAIT, HOOK_TIME};
 pub use registry::{ClientHookRegistry, HookSource};

@@ -76,9 +76,13 @@ impl ClientHookRegistry {
     /// Takes the clients that have not been told of a prompt yet: the session starts for them.
     pub(super) fn take_starting(&self, session: &SessionId) -> Vec<(Arc<dyn ClientHooks>, HookSource)> {
         let mut sessions = self.sessions();
-        let clients = sessions.get_mut(session).into_iter().flatten();
-        let starting = clients.filter(|client| !std::mem::replace(&mut client.has_started, true));
-        starting.map(|client| (client.hooks.clone(), client.source)).collect()
+        let mut starting = Vec::new();
+        for client in sessions.get_mut(session).into_iter().flatten() {
+            if !std::mem::replace(&mut client.has_started, true) {
+                starting.push((client.hooks.clone(), client.source));
+            }
+        }
+        starting
     }
 
     /// Waits until a session has a client with hooks.

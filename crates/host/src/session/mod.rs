@@ -261,7 +261,7 @@ impl SessionTask {
     async fn handle(&mut self, message: ToSession) -> Result<Flow, HostStopped> {
         let mut flow = Flow::On;
         let mut next = match message {
-            ToSession::Hooks(message) => self.hooks_answered(message).await,
+            ToSession::Hooks(message) => self.hooks_answered(message),
             message => self.hold_prompt(message).await?,
         };
         loop {

@@ -8,6 +8,7 @@ use grove_fs::FsError;
 use grove_storage::ActionOrigin;
 
 use super::agents::RequestAnswer;
+use super::client_hooks::CompletedCall;
 use super::pastes::PasteError;
 use super::tree::TreeError;
 use super::{SessionTask, ToSession};
@@ -28,8 +29,8 @@ pub(super) struct Outbox {
     pub(super) prompts: Vec<(ChatId, TurnId)>,
     /// Settings that the user has changed.
     pub(super) settings: Extra,
-    /// Tool calls that have ended.
-    pub(super) completed: Vec<(ChatId, TurnId, ToolCallId)>,
+    /// Tool calls that have ended, for the hooks of clients.
+    pub(super) completed: Vec<CompletedCall>,
     /// The frame cursors of agents after this step.
     pub(super) marks: HashMap<ChatId, FrameCursor>,
 }
@@ -305,7 +306,7 @@ impl SessionTask {
             }
             // Its receiver waits for a client's call.
             ChatEvent::ToolCallCompleted { turn, call, result, .. } => {
-                out.completed.push((chat.clone(), turn.clone(), call.clone()));
+                out.completed.extend(self.completed_call(chat, turn, call));
                 decided(call.as_str(), RequestAnswer::Result(result.clone()));
             }
             ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
@@ -353,7 +354,7 @@ impl SessionTask {
         if !(out.prompts.is_empty() && out.ended.is_empty()) {
             self.note_plan();
         }
-        self.tell_of_results(&out.completed);
+        self.tell_of_results(out.completed);
         self.tell_of_turns(&out.ended);
         for ended in out.ended {
             self.hook_waits.end_turn(&ended.chat, &ended.turn);

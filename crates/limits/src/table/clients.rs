@@ -266,6 +266,32 @@ fn tokens() -> LimitGroup {
             "request in an audit record",
             "the subject is left out, and `grove policy test` skips the request",
         ),
+        Limit::new("client-hook", time(host::CLIENT_HOOK_TIME), "call of a client's hook", "the hook has failed"),
+        Limit::new(
+            "hook-client",
+            time(host::HOOK_CLIENT_WAIT),
+            "call of a hook whose client is away",
+            "the hook has failed",
+        ),
+        Limit::new(
+            "hook-context",
+            bytes(host::HOOK_CONTEXT_BYTES),
+            "text that hooks add to a prompt",
+            "the text is cut",
+        ),
+        Limit::new(
+            "hook-reason",
+            count(host::HOOK_REASON_CHARS),
+            "reason of a hook, in characters",
+            "the reason is cut",
+        ),
+        Limit::new("hooked-prompts", count(host::HOOKED_PROMPTS), "session with hooks", "the prompt is refused"),
+        Limit::new(
+            "stop-blocks",
+            count(host::STOP_BLOCKS),
+            "session whose hooks do not let the agent stop",
+            "the agent stops",
+        ),
         Limit::new(
             "audit-text",
             count(host::AUDIT_TEXT_CHARS),

@@ -15,6 +15,8 @@ use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
 use crate::agent::*;
+use crate::catalog::{self, HookSupport};
+use crate::setup::HookMode;
 use crate::sink::ChatSink;
 use crate::spills::SpillStore;
 
@@ -43,6 +45,8 @@ pub(crate) struct AcpChat {
     pub(super) reports: ChatSink,
     pub(super) service_policy: ServicePolicy,
     pub(super) spills: Arc<dyn SpillStore>,
+    /// Whether the session has hooks.
+    pub(super) hooks: HookMode,
 }
 
 /// The services that an agent gets: files, terminals, answers of a person.
@@ -51,6 +55,11 @@ pub(crate) enum ServicePolicy {
     Everything,
     /// It only answers, and gets no services.
     Nothing,
+}
+
+/// How a program waits for the hooks of its session.
+pub(crate) fn hook_support(program: &AcpProgram) -> HookSupport {
+    catalog::agent_entry(program.id.as_str()).map(|known| known.hooks).unwrap_or_default()
 }
 
 impl AcpChat {
@@ -74,12 +83,26 @@ impl AcpChat {
             reports: opening.reports.clone(),
             service_policy: ServicePolicy::Everything,
             spills: Arc::clone(&opening.spills),
+            hooks: opening.setup.hooks,
         })
     }
 
     /// The same chat without services for the agent.
     pub(crate) fn without_services(self) -> Self {
-        Self { service_policy: ServicePolicy::Nothing, ..self }
+        Self { service_policy: ServicePolicy::Nothing, hooks: HookMode::None, ..self }
+    }
+
+    /// How the agent waits for hooks.
+    pub(super) fn hook_support(&self) -> HookSupport {
+        hook_support(&self.program)
+    }
+
+    /// The party that a permission request of the agent asks: its own hooks have come before.
+    pub(super) fn asked_party(&self) -> PromptedParty {
+        match self.hook_support() {
+            HookSupport::Command(_) if !self.hooks.is_none() => PromptedParty::PersonAfterHooks,
+            _ => PromptedParty::Person,
+        }
     }
 
     /// A chat for a one-shot process beside this one.
@@ -99,6 +122,7 @@ impl AcpChat {
             reports: ChatSink::new(ONE_SHOT_CHAT.into(), reports),
             service_policy: ServicePolicy::Nothing,
             spills: Arc::new(()),
+            hooks: HookMode::None,
         }
     }
 

@@ -7,6 +7,7 @@
 //!   protected write.
 //! - `process`: the state that both share. Cancelling goes there directly, since the others may be waiting.
 //! - `start`, `open`, `one_shot`: starting or attaching to a process, and opening a conversation with it.
+//! - `hooks`: the calls that the agent's own hooks ask about.
 //! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: the chat's data, its settings, the content of its
 //!   tool calls, the record for the next host, and the exit of an agent.
 
@@ -14,6 +15,7 @@ mod chat;
 mod choices;
 pub(crate) mod contents;
 pub(crate) mod exit_message;
+pub(crate) mod hooks;
 mod one_shot;
 mod open;
 pub(crate) mod process;
@@ -32,7 +34,7 @@ use async_trait::async_trait;
 use grove_core::{Extra, FrameCursor, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use self::chat::{AcpChat, ONE_SHOT_CHAT, one_shot_session};
+pub(crate) use self::chat::{AcpChat, ONE_SHOT_CHAT, hook_support, one_shot_session};
 pub(crate) use self::contents::TerminalText;
 pub(crate) use self::one_shot::OneShotProcess;
 use self::process::AgentProcess;

@@ -11,7 +11,9 @@ use serde_json::Value;
 use super::chat::{AcpChat, ServicePolicy};
 use super::process::AgentProcess;
 use crate::acp::connection::{AgentCallError, CallPurpose};
+use crate::acp::hooks::has_own_hooks;
 use crate::catalog;
+use crate::setup::HookMode;
 
 /// The error code of an agent that requires a login first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
@@ -55,6 +57,11 @@ pub(super) enum ConversationError {
          `agent-start` in grove.toml if it needs longer", .limit.as_secs_f32()
     )]
     Silent { name: String, limit: Duration },
+    #[error(
+        "this version of {0} does not wait for the hooks of the session: install the newest one, open the session without \
+         `hooks`, or set hooks = \"best-effort\" under [copilot] in grove.toml"
+    )]
+    Hooks(String),
     #[error("{0}")]
     Auth(String),
     #[error("it opened a session without giving its id")]
@@ -91,6 +98,10 @@ pub(super) async fn initialize_agent<'a>(
     };
     if answer.protocol_version != ProtocolVersion::V1 {
         return Err(ConversationError::Version { theirs: answer.protocol_version.to_string() });
+    }
+    let info = answer.agent_info.as_ref().map(|info| (info.name.as_str(), info.version.as_str()));
+    if chat.hooks == HookMode::Strict && !has_own_hooks(chat.hook_support(), info) {
+        return Err(ConversationError::Hooks(chat.program.display_name.clone()));
     }
     process.set_capabilities(answer.agent_capabilities);
     Ok(InitializedAgent { chat, process, methods: answer.auth_methods, patience })

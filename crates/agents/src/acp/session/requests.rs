@@ -105,6 +105,9 @@ impl ProcessReader {
         let earlier = self.asking.get(&update.call).cloned();
         let call = update.call.clone();
         self.complete(&mut update);
+        if let Some(prompt) = &mut update.permission {
+            prompt.asks = self.chat.asked_party();
+        }
         let event = AgentEvent::Tool(update);
         // A call asks one question at a time: another waits until the first is answered.
         let mut held = None;

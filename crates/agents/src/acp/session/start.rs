@@ -13,10 +13,12 @@ use tokio::time::timeout;
 
 use super::chat::AcpChat;
 use super::choices::Choices;
+use super::hooks::HookServer;
 use super::process::{AgentProcess, ProcessStart, RunningTurn, TurnOrigin};
 use super::reader::{HandledFrames, ProcessReader};
 use super::session_record::SessionRecord;
 use crate::acp::connection::{AgentConnection, FrameTracker};
+use crate::acp::hooks;
 use crate::acp::pool::{ProcessSlot, end_processes_in};
 use crate::acp::random;
 use crate::acp::serve::AgentServices;
@@ -35,6 +37,8 @@ pub(super) struct LiveProcess {
     pub(super) slot: ProcessSlot,
     reader: JoinHandle<()>,
     grace: Duration,
+    /// Answers the agent's own hooks.
+    _hooks: Option<HookServer>,
 }
 
 /// The state of an earlier host's turn.
@@ -59,8 +63,10 @@ pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<Liv
     let command = chat.program.find()?;
     chat.ensure_folders()?;
     SessionRecord::forget(chat.folder());
-    let agent = Program { command, args: chat.program.args.clone(), env: chat.program.env.clone(), cwd: chat.cwd() };
+    let mut agent =
+        Program { command, args: chat.program.args.clone(), env: chat.program.env.clone(), cwd: chat.cwd() };
     let pool = chat.pool.options();
+    hooks::prepare(chat.hook_support(), chat.hooks, &pool.shim.program, chat.folder(), &mut agent)?;
     let options = ShimOptions { folder: chat.folder.clone(), agent, limits: pool.shim_limits };
     let mut tries = 0;
     let stream = loop {
@@ -150,7 +156,8 @@ impl LiveProcess {
         let process = Arc::new(AgentProcess::new(agent_connection, services, chat.folder.clone(), beginning));
         let reader = ProcessReader::new(Arc::clone(chat), Arc::clone(&process), reader, past);
         let reader = tokio::spawn(reader.run());
-        Self { process, slot, reader, grace: chat.pool.options().shim_limits.grace }
+        let _hooks = HookServer::start(chat, &process);
+        Self { _hooks, process, slot, reader, grace: chat.pool.options().shim_limits.grace }
     }
 
     /// Ends the agent with all that it started.
@@ -161,7 +168,7 @@ impl LiveProcess {
 
     /// The same with another grace period, if that is shorter.
     pub(super) async fn end_within(self, grace: Duration) {
-        let Self { process, slot, mut reader, grace: longest } = self;
+        let Self { process, slot, mut reader, grace: longest, _hooks } = self;
         let grace = grace.min(longest);
         // Reports that are not stored yet are not waited for.
         process.let_go();

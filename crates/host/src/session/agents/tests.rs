@@ -110,7 +110,7 @@ impl Fixture {
     }
 
     fn end(&mut self, by_agent: bool) {
-        let ended = EndedTurn { chat: main(), turn: TURN.into(), by_agent };
+        let ended = EndedTurn { chat: main(), turn: TURN.into(), by_agent, outcome: Outcome::Complete, error: None };
         self.agents.end(&ended, self.env.spawn.as_ref());
     }
 }

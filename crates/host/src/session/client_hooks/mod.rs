@@ -49,12 +49,19 @@ struct HeldPrompt {
     outcome: Option<PromptOutcome>,
 }
 
+/// A tool call that has ended, as hooks see it.
+pub(super) struct CompletedCall {
+    pub(super) id: ToolCallId,
+    call: HookedCall,
+    result: HookedResult,
+}
+
 /// The answers of hooks for the events of a report, by their places in it.
-pub(super) type HookOutcomes = HashMap<usize, HookOutcome>;
+pub(crate) type HookOutcomes = HashMap<usize, HookOutcome>;
 
 /// The answer of all hooks about one event.
 #[derive(Debug)]
-pub(super) enum HookOutcome {
+pub(crate) enum HookOutcome {
     Tool(ToolOutcome),
     Result(Option<HookedResult>),
 }
@@ -101,7 +108,7 @@ impl HookWaits {
 
 impl SessionTask {
     /// How the session's hooks count.
-    async fn hook_mode(&self) -> HookMode {
+    async fn hook_mode(&mut self) -> HookMode {
         self.setup.get().await.map(|setup| setup.hooks).unwrap_or_default()
     }
 
@@ -123,7 +130,7 @@ impl SessionTask {
     }
 
     /// Handles a message of hooks.
-    pub(super) async fn hooks_answered(&mut self, message: HookMessage) -> Option<ToSession> {
+    pub(super) fn hooks_answered(&mut self, message: HookMessage) -> Option<ToSession> {
         match message {
             HookMessage::Reports { chat, ticket, answers } => {
                 if let Some(held) = self.hook_waits.reports.get_mut(&chat).filter(|held| held.ticket == ticket) {
@@ -141,10 +148,9 @@ impl SessionTask {
     }
 
     /// Tells the hooks that tool calls have ended.
-    pub(super) fn tell_of_results(&self, completed: &[(ChatId, TurnId, ToolCallId)]) {
+    pub(super) fn tell_of_results(&self, completed: Vec<CompletedCall>) {
         let Some(caller) = self.connected_hooks().filter(|_| !completed.is_empty()) else { return };
-        for (chat, turn, call) in completed {
-            let Some((call, result)) = self.completed_call(chat, turn, call) else { continue };
+        for CompletedCall { call, result, .. } in completed {
             let caller = caller.clone();
             self.session_context.env.spawn.spawn(Box::pin(async move {
                 caller.after_tool(call, result).await;
@@ -152,11 +158,14 @@ impl SessionTask {
         }
     }
 
-    fn completed_call(&self, chat: &ChatId, turn: &TurnId, call: &ToolCallId) -> Option<(HookedCall, HookedResult)> {
-        let call = self.tip.chat(chat)?.active_turn(turn)?.tool_call(call)?;
+    /// A call that has just ended, if hooks are told of it.
+    pub(super) fn completed_call(&self, chat: &ChatId, turn: &TurnId, id: &ToolCallId) -> Option<CompletedCall> {
+        self.connected_hooks()?;
+        let call = self.tip.chat(chat)?.active_turn(turn)?.tool_call(id)?;
         let ToolCallStatus::Completed(result) = &call.status else { return None };
         let text = result.output.clone().unwrap_or_default();
-        Some((HookedCall::new(&call.name, call.input.as_deref()), HookedResult { success: result.success, text }))
+        let result = HookedResult { success: result.success, text };
+        Some(CompletedCall { id: id.clone(), call: HookedCall::new(&call.name, call.input.as_deref()), result })
     }
 
     /// Tells the hooks that turns of the main chat have ended.

@@ -100,7 +100,7 @@ impl SessionTask {
     }
 
     /// The events of a report that the session's hooks are asked about, with their places.
-    async fn hooked_events(&self, report: &Report) -> Vec<(usize, HookedEvent)> {
+    async fn hooked_events(&mut self, report: &Report) -> Vec<(usize, HookedEvent)> {
         let asks = |event: &AgentEvent| match event {
             AgentEvent::ToolReady { permission, .. } => permission.is_some(),
             AgentEvent::Tool(update) => update.permission.is_some(),
@@ -149,7 +149,7 @@ impl SessionTask {
 
     /// Applies what hooks decided about an event. Returns their decision about its permission request, if it still has one.
     pub(in crate::session) async fn apply_hooks(
-        &self,
+        &mut self,
         event: &mut AgentEvent,
         outcome: Option<HookOutcome>,
     ) -> Option<ToolOutcome> {
@@ -179,7 +179,9 @@ impl SessionTask {
         }
         let stays = match (asks, outcome.verdict) {
             (PromptedParty::Person | PromptedParty::PersonAfterHooks | PromptedParty::Nobody, _) => true,
-            (PromptedParty::Hooks, verdict) => matches!(verdict, Some(HookVerdict::Ask | HookVerdict::Deny)),
+            (PromptedParty::Hooks | PromptedParty::HooksAlone, verdict) => {
+                matches!(verdict, Some(HookVerdict::Ask | HookVerdict::Deny))
+            }
         };
         if !stays && let Some(PermissionPrompt { answer, .. }) = permission.take() {
             let allowed = outcome.verdict == Some(HookVerdict::Allow);
@@ -198,11 +200,29 @@ impl SessionTask {
         Some(outcome)
     }
 
+    /// Gives a call that hooks object to the id of the running call with the same input, which the agent has announced.
+    pub(in crate::session) fn name_running_call(&self, chat: &ChatId, turn: &TurnId, event: &mut AgentEvent) {
+        let AgentEvent::Tool(update) = event else { return };
+        let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return };
+        if active.tool_call(&update.call).is_some() {
+            return;
+        }
+        let input = HookedCall::new("", update.input.as_deref()).arguments;
+        let announced = active.parts().iter().rev().find_map(|part| match part {
+            Part::ToolCall(call) if call.status == ToolCallStatus::Running && call.client.is_none() => {
+                (HookedCall::new("", call.input.as_deref()).arguments == input).then(|| call.id.clone())
+            }
+            _ => None,
+        });
+        if let Some(announced) = announced {
+            update.call = announced;
+        }
+    }
+
     /// The outcome of hooks that change a call's arguments. An agent that cannot take them does not run the call as it was,
     /// unless hooks are best effort.
-    async fn with_changed_arguments(&self, outcome: ToolOutcome) -> ToolOutcome {
-        let agent = self.agents.agent();
-        if agent.abilities().changed_arguments == Support::Yes {
+    async fn with_changed_arguments(&mut self, outcome: ToolOutcome) -> ToolOutcome {
+        if self.agents.agent().abilities().changed_arguments == Support::Yes {
             return outcome;
         }
         if self.hook_mode().await == HookMode::BestEffort {
@@ -216,7 +236,7 @@ impl SessionTask {
 /// Returns whether hooks are asked about a permission request.
 fn is_hooked(prompt: &PermissionPrompt) -> bool {
     match prompt.asks {
-        PromptedParty::Person | PromptedParty::Hooks => true,
+        PromptedParty::Person | PromptedParty::Hooks | PromptedParty::HooksAlone => true,
         PromptedParty::PersonAfterHooks | PromptedParty::Nobody => false,
     }
 }

@@ -251,7 +251,8 @@ async fn what_a_storage_client_refuses_is_held_in_order_and_retried() {
 #[tokio::test]
 async fn an_agent_that_is_to_stop_waits_for_no_storage_client() {
     let mut fixture = Fixture::new(JournalScope::NumbersOnly);
-    let turn = EndedTurn { chat: Session::MAIN_CHAT.into(), turn: TURN.into(), by_agent: false };
+    let (chat, turn) = (Session::MAIN_CHAT.into(), TURN.into());
+    let turn = EndedTurn { chat, turn, by_agent: false, outcome: Outcome::Complete, error: None };
     let out = Outbox { ended: vec![turn], ..out(vec![ended()]) };
     let progress = ClientPersistence::default().send(fixture.parts(), out).await.unwrap();
     assert_eq!((progress.ended.len(), progress.released.len()), (1, 0));

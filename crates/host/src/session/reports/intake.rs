@@ -1,6 +1,6 @@
 //! The way of an agent's reports into the session.
 
-use grove_agents::{AgentEvent, PermissionPrompt, Report};
+use grove_agents::{AgentEvent, PermissionPrompt, PromptedParty, Report};
 use grove_core::*;
 use grove_fs::FsError;
 use grove_storage::content;
@@ -63,7 +63,14 @@ impl SessionTask {
         out: &mut Outbox,
     ) -> Result<(), FsError> {
         let has_told = matches!(hooked, Some(HookOutcome::Result(_)));
+        let is_reported_later = is_reported_later(&event);
         let decided = self.apply_hooks(&mut event, hooked).await;
+        if is_reported_later && decided.is_none() {
+            return Ok(());
+        }
+        if is_reported_later && let Some(turn) = turn {
+            self.name_running_call(chat, turn, &mut event);
+        }
         // The chat may be gone.
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
         let place = ReportContext { session: &self.tip, chat: state, limits: &self.session_context.config.limits };
@@ -91,7 +98,7 @@ impl SessionTask {
             }
         }
         if has_told && let AgentEvent::ToolCompleted { call, .. } = &event {
-            out.completed.retain(|(_, _, completed)| completed != call);
+            out.completed.retain(|completed| completed.id != *call);
         }
         if let Some(plan) = plan {
             self.write_todos(plan);
@@ -123,4 +130,10 @@ impl SessionTask {
         self.judge_permission(chat, &turn, (&call, &request), decided.as_ref(), out);
         Ok(())
     }
+}
+
+/// Returns whether the agent itself reports the call of this event, if it may run.
+fn is_reported_later(event: &AgentEvent) -> bool {
+    let AgentEvent::Tool(update) = event else { return false };
+    update.permission.as_ref().is_some_and(|prompt| prompt.asks == PromptedParty::HooksAlone)
 }
