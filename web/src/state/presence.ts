@@ -36,7 +36,9 @@ export function answererOf(meta: Meta): string | undefined {
   if (!party) return undefined;
   const rule = text(party['rule']);
   if (rule) return `rule ${rule}`;
-  return partyLabel(text(party['token']), text(party['client'])) || undefined;
+  const label = partyLabel(text(party['token']), text(party['client']));
+  const hook = text(party['hook']);
+  return (hook ? `hook ${hook} of ${label}` : label) || undefined;
 }
 
 function partyLabel(token: string, name: string): string {

@@ -54,7 +54,7 @@ async function model(t, calls) {
 
 const agents = {
     opencode: {
-        program: "opencode",
+        program: "opencode-ai/node_modules/.bin/opencode",
         args: ["acp"],
         shell: "bash",
         input: (command) => ({ command, description: "a command" }),
@@ -70,8 +70,7 @@ const agents = {
         },
     },
     codex: {
-        program: "codex-acp",
-        package: "@agentclientprotocol/codex-acp",
+        program: "agentclientprotocol-codex-acp/node_modules/.bin/codex-acp",
         args: [],
         shell: "exec_command",
         input: (command) => ({ cmd: command }),
@@ -86,7 +85,7 @@ const agents = {
         },
     },
     copilot: {
-        program: "copilot",
+        program: "github-copilot/node_modules/.bin/copilot",
         args: ["--acp", "--no-auto-update"],
         shell: "bash",
         input: (command) => ({ command, description: "a command" }),
@@ -102,9 +101,8 @@ const agents = {
 };
 
 for (const [name, agent] of Object.entries(agents)) {
-    const program = PEERS && join(PEERS, "node_modules", ".bin", agent.program);
-    const found = program && existsSync(program) && (!agent.package || existsSync(join(PEERS, "node_modules", agent.package)));
-    test(`a hook that denies stops the tools of ${name}, also those that only read`, { skip: !found && "needs `make test-agents`" }, async (t) => {
+    const program = PEERS && join(PEERS, "npm", agent.program);
+    test(`a hook that denies stops the tools of ${name}, also those that only read`, { skip: !PEERS && "needs `make test-agents`" }, async (t) => {
         const home = await folder(t);
         await mkdir(join(home, "work"));
         await mkdir(join(home, ".config", "grove"), { recursive: true });
