@@ -464,6 +464,22 @@ pub enum PromptedParty {
     PersonAfterHooks,
     /// Nobody: a hook has decided.
     Nobody,
+    /// A person, because a hook wants that.
+    PersonByHook,
+}
+
+impl PromptedParty {
+    /// What a hook has decided about the request.
+    pub fn hook_gate(self) -> Option<HookGate> {
+        match self {
+            PromptedParty::Nobody => Some(HookGate::Resolved),
+            PromptedParty::PersonByHook => Some(HookGate::Asks),
+            PromptedParty::Person
+            | PromptedParty::Hooks
+            | PromptedParty::HooksAlone
+            | PromptedParty::PersonAfterHooks => None,
+        }
+    }
 }
 
 impl PermissionPrompt {

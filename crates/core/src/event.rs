@@ -374,9 +374,19 @@ pub struct ToolCallGate {
     pub invocation_message: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// True if a hook of a client has decided: the answer is in the same batch.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub resolved_by_hook: bool,
+    /// What a hook of a client decided, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<HookGate>,
+}
+
+/// The decision of a hook about a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HookGate {
+    /// Nobody is asked: the answer is in the same batch.
+    Resolved,
+    /// A person is asked, whatever the session allows.
+    Asks,
 }
 
 /// A person's answer to a [`ToolCallGate`].

@@ -360,8 +360,7 @@ pub(crate) fn gated(call: &str, request: &str) -> ChatEvent {
 }
 
 pub(crate) fn gated_by(call: &str, request: PermissionRequest) -> ChatEvent {
-    let gated =
-        ToolCallGate { call: call.into(), request, invocation_message: None, input: None, resolved_by_hook: false };
+    let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None, hook: None };
     ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) }
 }
 

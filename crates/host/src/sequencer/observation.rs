@@ -185,8 +185,7 @@ mod tests {
             edits: Vec::new(),
             editable: false,
         };
-        let gated =
-            ToolCallGate { call: call.into(), request, invocation_message: None, input: None, resolved_by_hook: false };
+        let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None, hook: None };
         ChatEvent::ToolCallGated { turn: "t".into(), gated: Box::new(gated) }
     }
 

@@ -28,7 +28,7 @@ use crate::rule_offers::{RuleOfferError, RuleOffers};
 use crate::sequencer::HostStopped;
 
 /// The tool with which Grove asks about protected files. Only a person allows it.
-const PROTECTED_WRITE: &str = "write_text_file";
+pub(in crate::session) const PROTECTED_WRITE: &str = "write_text_file";
 /// The member of an answer's extra data that gives a reason, as AHP has it.
 const REASON: &str = "reasonMessage";
 
@@ -240,6 +240,13 @@ impl SessionTask {
         let texts = self.tip.details.permissions.iter().flat_map(|permissions| &permissions.policy_rules);
         let sets = texts.filter_map(|text| RuleSet::parse_repository(text, "session").ok());
         RuleSet::of_session(sets.flat_map(|set| set.rules).map(|rule| rule.rule))
+    }
+
+    /// Returns whether rules of files or of a person may decide about calls of this session.
+    pub(in crate::session) fn has_rules(&self) -> bool {
+        let service = self.session_context.host.upgrade().map(Host).and_then(|host| host.permission_rules().cloned());
+        let loaded = service.map(|service| service.rules_for(self.folder().as_deref()));
+        !self.session_rules().rules.is_empty() || loaded.is_some_and(|loaded| !loaded.policy.is_empty())
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -110,8 +110,7 @@ impl Scene {
             edits: vec![],
             editable: false,
         };
-        let gated =
-            ToolCallGate { call: call.into(), request, invocation_message: None, input: None, resolved_by_hook: false };
+        let gated = ToolCallGate { call: call.into(), request, invocation_message: None, input: None, hook: None };
         self.report(ChatEvent::ToolCallGated { turn: "t1".into(), gated: Box::new(gated) });
     }
 

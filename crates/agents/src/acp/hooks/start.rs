@@ -1,6 +1,8 @@
 //! Starting an agent so that it waits for the hooks of its session.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use grove_work::Program;
@@ -140,7 +142,8 @@ fn add_copilot_plugin(program: &mut Program, folder: &Path, command: &str) -> Re
         json!({"name": "grove", "version": "1.0.0", "description": "The hooks of a session", "hooks": "hooks.json"});
     let hooks = json!({"version": 1, "hooks": {"preToolUse": [hook]}});
     let write = || -> io::Result<()> {
-        std::fs::create_dir_all(&plugin)?;
+        // The shim requires that nobody else can enter its folder.
+        DirBuilder::new().recursive(true).mode(0o700).create(&plugin)?;
         std::fs::write(plugin.join("plugin.json"), about.to_string())?;
         std::fs::write(plugin.join("hooks.json"), hooks.to_string())
     };

@@ -134,7 +134,7 @@ fn a_question_about_a_call_says_again_what_the_call_is() {
             request: permission("r1"),
             invocation_message: message.map(Into::into),
             input: input.map(Into::into),
-            resolved_by_hook: false,
+            hook: None,
         };
         ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) }
     };

@@ -80,7 +80,7 @@ fn a_call_that_is_restated_keeps_what_was_announced_first() {
             request: permission_with_options("r1"),
             invocation_message: Some(message.into()),
             input: Some(input.into()),
-            resolved_by_hook: false,
+            hook: None,
         };
         Scene::reported(running("c1")).after_report(ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) })
     };

@@ -186,7 +186,7 @@ pub(super) fn gated(call: ToolCallId, request: RequestId, dice: &mut Dice) -> Bo
         request: permission(request, dice),
         invocation_message: if dice.chance(30) { Some(dice.text()) } else { None },
         input: if dice.chance(30) { Some(dice.text()) } else { None },
-        resolved_by_hook: dice.chance(20),
+        hook: dice.pick(&[None, Some(HookGate::Resolved), Some(HookGate::Asks)]),
     })
 }
 

@@ -112,8 +112,7 @@ mod tests {
             edits: vec![],
             editable: false,
         };
-        let gated =
-            ToolCallGate { call: "c".into(), request, invocation_message: None, input: None, resolved_by_hook: false };
+        let gated = ToolCallGate { call: "c".into(), request, invocation_message: None, input: None, hook: None };
         let gated = ChatEvent::ToolCallGated { turn: TURN.into(), gated: Box::new(gated) };
         let waits = report(&session_with(vec![started, ready(Gate::Follows), gated]), 600);
         assert_eq!((waits.silent.is_empty(), waits.quiet.is_empty(), seconds(&waits)), (true, true, 60));

@@ -11,6 +11,7 @@ use grove_core::*;
 use super::{HeldReports, HookMessage, HookOutcome, HookOutcomes};
 use crate::client_hooks::{HookVerdict, HookedCall, HookedResult, ToolOutcome, input_of};
 use crate::sequencer::HostStopped;
+use crate::session::judgement::PROTECTED_WRITE;
 use crate::session::{Outbox, SessionTask, ToSession};
 
 /// The party that denies what hooks ask for and the agent cannot do.
@@ -160,6 +161,9 @@ impl SessionTask {
             }
             return None;
         }
+        // A rule that asks goes before a hook that allows, and protected files are always asked about.
+        let is_protected =
+            matches!(&*event, AgentEvent::Tool(update) if update.name.as_deref() == Some(PROTECTED_WRITE));
         let (input, permission) = match event {
             AgentEvent::ToolReady { input, permission, .. } => (input, permission),
             AgentEvent::Tool(update) => (&mut update.input, &mut update.permission),
@@ -178,10 +182,10 @@ impl SessionTask {
             *input = Some(changed);
         }
         let stays = match (asks, outcome.verdict) {
-            (PromptedParty::Person | PromptedParty::PersonAfterHooks | PromptedParty::Nobody, _) => true,
             (PromptedParty::Hooks | PromptedParty::HooksAlone, verdict) => {
                 matches!(verdict, Some(HookVerdict::Ask | HookVerdict::Deny))
             }
+            _ => true,
         };
         if !stays && let Some(PermissionPrompt { answer, .. }) = permission.take() {
             let allowed = outcome.verdict == Some(HookVerdict::Allow);
@@ -190,11 +194,16 @@ impl SessionTask {
             answer.send(Verdict { by, edited_input: changed, ..Decision::Approved.into() }).ok();
             return None;
         }
+        let may_be_asked = is_protected || self.has_rules();
         if let Some(prompt) = permission {
-            match (outcome.verdict, &outcome.reason) {
-                (Some(HookVerdict::Ask), Some(reason)) => prompt.request.intention = Some(reason.clone()),
-                (Some(HookVerdict::Deny), _) => prompt.asks = PromptedParty::Nobody,
-                (Some(HookVerdict::Ask | HookVerdict::Allow) | None, _) => {}
+            match outcome.verdict {
+                Some(HookVerdict::Ask) => {
+                    prompt.asks = PromptedParty::PersonByHook;
+                    prompt.request.intention = outcome.reason.clone().or(prompt.request.intention.take());
+                }
+                Some(HookVerdict::Deny) => prompt.asks = PromptedParty::Nobody,
+                Some(HookVerdict::Allow) if !may_be_asked => prompt.asks = PromptedParty::Nobody,
+                Some(HookVerdict::Allow) | None => {}
             }
         }
         Some(outcome)
@@ -237,6 +246,6 @@ impl SessionTask {
 fn is_hooked(prompt: &PermissionPrompt) -> bool {
     match prompt.asks {
         PromptedParty::Person | PromptedParty::Hooks | PromptedParty::HooksAlone => true,
-        PromptedParty::PersonAfterHooks | PromptedParty::Nobody => false,
+        PromptedParty::PersonAfterHooks | PromptedParty::Nobody | PromptedParty::PersonByHook => false,
     }
 }

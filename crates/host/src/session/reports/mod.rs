@@ -19,7 +19,7 @@ mod intake;
 mod tool;
 
 use bytes::Bytes;
-use grove_agents::{AgentEvent, PartContent, PermissionPrompt, PromptedParty};
+use grove_agents::{AgentEvent, PartContent, PermissionPrompt};
 use grove_core::*;
 use sha2::{Digest, Sha256};
 
@@ -70,7 +70,7 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Report
             });
             if let Some(PermissionPrompt { request, asks, .. }) = permission {
                 let gated = ToolCallGate {
-                    resolved_by_hook: *asks == PromptedParty::Nobody,
+                    hook: asks.hook_gate(),
                     call: call.clone(),
                     request: request.clone(),
                     invocation_message: Some(invocation_message.clone()),

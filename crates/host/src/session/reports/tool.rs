@@ -5,7 +5,7 @@
 //! steps that lead from there to the reported state. Late updates change nothing.
 
 use bytes::Bytes;
-use grove_agents::{AccumulatedOutput, PromptedParty, ToolOutputPart, ToolStage, ToolUpdate};
+use grove_agents::{AccumulatedOutput, ToolOutputPart, ToolStage, ToolUpdate};
 use grove_core::*;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
@@ -239,7 +239,7 @@ fn ask(
             request: asked.request.clone(),
             invocation_message: Some(invocation_message),
             input,
-            resolved_by_hook: asked.asks == PromptedParty::Nobody,
+            hook: asked.asks.hook_gate(),
         };
         out.chat(ChatEvent::ToolCallGated { turn: turn.clone(), gated: Box::new(gated) });
     }

@@ -1,8 +1,8 @@
 //! The live events of a session.
 
 use grove_core::{
-    self as core, ActiveTurn, Change, ChatEvent, Part, Session, SessionEvent, Timestamp, ToolCall, ToolCallId,
-    ToolCallStatus,
+    self as core, ActiveTurn, Change, ChatEvent, HookGate, Part, Session, SessionEvent, Timestamp, ToolCall,
+    ToolCallId, ToolCallStatus,
 };
 use serde::Deserialize;
 
@@ -80,7 +80,7 @@ impl Projector {
         let mut due: Vec<EventData> = Vec::new();
         for part in self.active().map_or(&[][..], ActiveTurn::parts) {
             match part {
-                Part::ToolCall(call) => due.extend(self.question(call, false)),
+                Part::ToolCall(call) => due.extend(self.question(call, None)),
                 Part::InputRequest(request) if request.outcome.is_none() => {
                     due.push(request_events::user_input_requested(request).into());
                 }
@@ -117,10 +117,15 @@ impl Projector {
     }
 
     /// The pending question about a call, if there is one. A hook may have decided it already.
-    fn question(&self, call: &ToolCall, by_hook: bool) -> Option<EventData> {
+    fn question(&self, call: &ToolCall, hook: Option<HookGate>) -> Option<EventData> {
         match &call.status {
             ToolCallStatus::PendingConfirmation(request) => {
-                let resolved_by_hook = (by_hook || self.session.details.answers(request)).then_some(true);
+                let is_resolved = match hook {
+                    Some(HookGate::Resolved) => true,
+                    Some(HookGate::Asks) => false,
+                    None => self.session.details.answers(request),
+                };
+                let resolved_by_hook = is_resolved.then_some(true);
                 let requested = request_events::permission_requested(call, request);
                 Some(Box::new(PermissionRequested { resolved_by_hook, ..requested }).into())
             }
@@ -319,7 +324,7 @@ impl Projector {
         let data = match &active.parts()[count] {
             Part::Plan(_) => Some(TodosChanged {}.into()),
             Part::InputRequest(request) => Some(request_events::user_input_requested(request).into()),
-            Part::ToolCall(call) => self.question(call, false),
+            Part::ToolCall(call) => self.question(call, None),
             Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::Notice(_) => None,
         };
         // The previous part was not sent while it could still grow.
@@ -406,11 +411,11 @@ impl Projector {
             Change::Chat(_, _, ChatEvent::ToolCallOutput { .. }) => partial_result(now, output.as_deref()),
             _ => None,
         };
-        let by_hook = matches!(
-            &event.change,
-            Change::Chat(_, _, ChatEvent::ToolCallGated { gated, .. }) if gated.resolved_by_hook
-        );
-        let asks = (waiting != waited).then(|| self.question(now, by_hook)).flatten();
+        let hook = match &event.change {
+            Change::Chat(_, _, ChatEvent::ToolCallGated { gated, .. }) => gated.hook,
+            _ => None,
+        };
+        let asks = (waiting != waited).then(|| self.question(now, hook)).flatten();
         let answered: Option<EventData> = match (&waited, &event.change) {
             _ if waiting == waited => None,
             (
