@@ -85,4 +85,5 @@ pub const BODIES: &[Body] = &[
     Body { name: "audit_log", run: audit_log },
     Body { name: "http", run: http },
     Body { name: "connection", run: connection },
+    Body { name: "copilot_port", run: copilot_port },
 ];

@@ -314,6 +314,14 @@ pub(crate) struct SessionArg {
     pub(crate) reference: String,
 }
 
+/// The chat that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ChatArg {
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
+    #[arg(id = "chat", long = "chat", value_name = "CHAT")]
+    pub(crate) name: Option<String>,
+}
+
 /// Flags for reaching a host.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {

@@ -87,7 +87,8 @@ impl ConnectionPeer {
         let id = request.id.clone();
         let needed = self.needed_scopes(&request.method, request.params);
         let client = self.client().or_else(|| named_client(request.params));
-        let session = recording::named_session(request.params);
+        let only_reads = recording::only_reads(needed, &request.method);
+        let session = if only_reads { None } else { recording::named_session(request.params) };
         let record =
             recording::begin(&self.host, &self.principal, client.as_ref(), needed, &request.method, session.as_deref());
         let method = x_grove::Method::named(&request.method);

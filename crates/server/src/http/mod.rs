@@ -45,7 +45,7 @@ pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
 use access::{AccessError, TokenHolder, check_content_type, check_length, check_site, in_query};
-pub(crate) use admission::{Admission, Rejected, TokenId};
+pub(crate) use admission::{Admission, PendingStream, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlots, PendingConnections};
 use attended::AttendedSessions;
 use client_activity::ClientActivity;
@@ -222,6 +222,7 @@ pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> H
 
 async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission: Admission, mut rejected: Rejected) {
     let AcceptedStream { stream, peer } = accepted;
+    let stream = client_admission.watch(stream);
     // One for all requests of the connection: it is looked up once.
     let process = Arc::new(PeerProcess::new(peer));
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
@@ -246,8 +247,11 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 
 impl ListenerState {
     /// Records a wrong token, and waits before it is answered.
-    async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
-        let from = from.unwrap_or(PeerAddress::InProcess);
+    async fn delay_wrong_token(&self, source: RequestSource, operation: &str) {
+        if let Some(admission) = source.admission {
+            admission.refuse();
+        }
+        let from = source.peer.unwrap_or(PeerAddress::InProcess);
         self.wrong_tokens.delay(&self.host, from, operation).await;
     }
 
@@ -292,6 +296,19 @@ impl ListenerState {
     }
 }
 
+/// The connection behind a request.
+struct RequestSource {
+    peer: Option<PeerAddress>,
+    admission: Option<Admission>,
+}
+
+impl RequestSource {
+    fn of(request: &Request) -> Self {
+        let extensions = request.extensions();
+        Self { peer: extensions.get().copied(), admission: extensions.get().cloned() }
+    }
+}
+
 fn router(server: ListenerState) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
@@ -312,9 +329,9 @@ fn router(server: ListenerState) -> Router {
 ///
 /// It is a layer over all routes, so that no route can be without it.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
-    let gives_token = gives_token(&request);
-    let from = request.extensions().get::<PeerAddress>().copied();
-    let operation = format!("{} {}", request.method(), request.uri().path());
+    // Only a wrong token needs them afterwards.
+    let guess = gives_token(&request)
+        .then(|| (RequestSource::of(&request), format!("{} {}", request.method(), request.uri().path())));
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
     let source = || {
@@ -330,8 +347,8 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if gives_token && refuses_token(&response) {
-        server.delay_wrong_token(from, &operation).await;
+    if let Some((source, operation)) = guess.filter(|_| refuses_token(&response)) {
+        server.delay_wrong_token(source, &operation).await;
     }
     if Check::PageHeaders.is_enforced() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
@@ -428,8 +445,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
     if !holder.as_ref().is_ok_and(TokenHolder::may_read) {
         // Otherwise this would be the fast way to try tokens.
         if holder.is_err() && gives_token(&request) {
-            let from = request.extensions().get::<PeerAddress>().copied();
-            server.delay_wrong_token(from, "GET /healthz").await;
+            server.delay_wrong_token(RequestSource::of(&request), "GET /healthz").await;
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
@@ -534,8 +550,8 @@ fn page_holder(
 ///
 /// Without hyper's layers and buffer an idle connection costs less.
 fn raw_stream(upgraded: Upgraded) -> (Box<dyn Stream>, Vec<u8>) {
-    match upgraded.downcast::<TokioIo<Box<dyn Stream>>>() {
-        Ok(parts) => (parts.io.into_inner(), parts.read_buf.to_vec()),
+    match upgraded.downcast::<TokioIo<PendingStream<Box<dyn Stream>>>>() {
+        Ok(parts) => (parts.io.into_inner().into_inner(), parts.read_buf.to_vec()),
         Err(upgraded) => (Box::new(TokioIo::new(upgraded)), Vec::new()),
     }
 }

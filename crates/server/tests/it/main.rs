@@ -28,6 +28,7 @@ mod page_access;
 mod passes;
 mod policy;
 mod presence;
+mod presence_model;
 mod refusals;
 mod scopes;
 mod server;
