@@ -7,6 +7,7 @@
 
 mod agents;
 mod ahp;
+mod ahp_changes;
 mod audit;
 mod checkout;
 mod clean_stop;

@@ -46,8 +46,18 @@ pub fn ahp_method(method: ahp::Method, params: Option<&RawValue>) -> ScopeSet {
     struct Settings {
         config: Option<Map<String, Value>>,
     }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Access {
+        write: Option<bool>,
+    }
     match method {
         ahp::Method::Initialize | ahp::Method::Reconnect => connect(params),
+        // The change itself needs `approve` as well if it is about a protected file, which its real path decides.
+        ahp::Method::ResourceRequest => match read::<Access>(params) {
+            Some(Access { write: None | Some(false) }) => ScopeSet::NONE,
+            Some(_) | None => ScopeSet::NONE.with(Scope::Prompt),
+        },
         ahp::Method::CreateSession => match read::<Settings>(params) {
             Some(params) => settings(&params.config.unwrap_or_default()),
             None => ScopeSet::NONE.with(Scope::Approve),
@@ -199,6 +209,16 @@ mod tests {
         assert_eq!(create(r#"{"channel":"a:/b","config":{"mode":"yolo"}}"#), APPROVE);
         assert_eq!(create(r#"{"channel":"a:/b","config":{"model":"m"}}"#), ScopeSet::NONE);
         assert_eq!(create(r#"{"channel":"a:/b"}"#), ScopeSet::NONE);
+    }
+
+    #[test]
+    fn asking_to_change_a_file_needs_prompt_and_asking_to_read_it_does_not() {
+        let request = |text: &str| ahp_method(ahp::Method::ResourceRequest, Some(&raw(text)));
+        let prompt = ScopeSet::NONE.with(Scope::Prompt);
+        assert_eq!(request(r#"{"uri":"file:///w","read":true}"#), ScopeSet::NONE);
+        assert_eq!(request(r#"{"uri":"file:///w","write":false}"#), ScopeSet::NONE);
+        assert_eq!(request(r#"{"uri":"file:///w","write":true}"#), prompt);
+        assert_eq!((request(r#"{"write":1}"#), request("[]")), (prompt, prompt));
     }
 
     #[test]

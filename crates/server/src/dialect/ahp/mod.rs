@@ -3,10 +3,11 @@
 //! - `connect`: `initialize`, `reconnect` and `subscribe`.
 //! - `sessions`: sessions, lists, settings, and the names of channels. `chats`: chats. `turns`: older turns.
 //! - `completions`: completions of file references and settings.
-//! - `resources`: reading and watching files and contents.
+//! - `resources`: reading and watching files and contents. `changes`: changing files.
 //! - `dispatch`: actions of clients.
 //! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
+mod changes;
 mod chats;
 pub(crate) mod completions;
 pub(crate) mod connect;
@@ -27,6 +28,7 @@ use grove_wire::ahp::uri::ChannelName;
 use grove_wire::ahp::{self, Method, error_code};
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{CallTable, ErrorObject, Id, Request};
+use grove_work::WriteGrants;
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
@@ -46,6 +48,8 @@ pub(crate) struct Peer {
     party: ClientParty,
     spellings: Arc<Spellings>,
     watches: Watches,
+    /// The paths that the client asked to change.
+    grants: WriteGrants,
     /// The calls to the client, if it answers any.
     asked: Option<Arc<CallTable>>,
 }
@@ -54,7 +58,18 @@ impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let watches = Watches::new(host.clone(), id, principal.folder_reach());
         let (party, spellings) = (principal.party(None), Arc::default());
-        Self { host, id, queue, principal, client: None, party, spellings, watches, asked: None }
+        Self {
+            host,
+            id,
+            queue,
+            principal,
+            client: None,
+            party,
+            spellings,
+            watches,
+            grants: WriteGrants::default(),
+            asked: None,
+        }
     }
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.
@@ -122,14 +137,14 @@ impl Peer {
             Method::ResourceResolve => self.resolve(params).await.map(|result| encode(&id, &result)),
             Method::ResourceRequest => self.ask_for(params).await.map(|result| encode(&id, &result)),
             Method::CreateResourceWatch => self.watch(params).await.map(|result| encode(&id, &result)),
-            Method::MoveChat
-            | Method::CreateTerminal
-            | Method::DisposeTerminal
-            | Method::ResourceWrite
+            Method::ResourceWrite
             | Method::ResourceMkdir
             | Method::ResourceDelete
             | Method::ResourceCopy
-            | Method::ResourceMove
+            | Method::ResourceMove => self.change_files(known, params).await.map(|result| encode(&id, &result)),
+            Method::MoveChat
+            | Method::CreateTerminal
+            | Method::DisposeTerminal
             | Method::InvokeChangesetOperation
             | Method::ListAutomationTriggerDefinitions
             | Method::RunAutomation
