@@ -156,6 +156,10 @@ checks! {
     ChangeLandmarks = "change-landmarks", WORK, "roots_private_folders_and_what_is_above_them_stay_in_their_place";
     /// A change of a folder is bounded.
     ChangeSize = "change-size", WORK, "a_folder_that_is_too_deep_or_too_large_is_not_changed_at_all";
+    /// A connection has a bounded number of terminals.
+    TerminalCount = "terminal-count", SERVER, "terminals_are_bounded_for_each_connection";
+    /// A client uses the terminals that it has claimed.
+    TerminalClaim = "terminal-claim", SERVER, "only_the_client_that_claims_a_terminal_types_on_it";
     /// A denial never chooses an option that allows.
     OptionDecision = "option-decision", AGENTS, "a_verdict_without_a_fitting_option_cancels";
     /// A tool's name in a question is one line.

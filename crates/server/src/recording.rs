@@ -156,6 +156,12 @@ pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
     })
 }
 
+/// Finishes the record of an action that is carried out at once.
+pub(crate) fn finish_action(record: PendingRecord, refusal: Option<&str>) {
+    let outcome = if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Done };
+    record.finish(outcome, refusal);
+}
+
 /// Finishes a record by the JSON-RPC answer to its request.
 pub(crate) fn finish(record: PendingRecord, answer: &str) {
     #[derive(Deserialize)]

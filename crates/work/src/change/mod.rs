@@ -5,8 +5,8 @@
 
 mod copy;
 mod delete;
-mod grants;
-mod survey;
+pub(crate) mod grants;
+pub(crate) mod survey;
 mod target;
 mod write;
 
@@ -19,8 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 
-pub use self::grants::{MAX_WRITE_GRANTS, WriteGrants};
-pub use self::survey::{MAX_CHANGED_DEPTH, MAX_CHANGED_ENTRIES};
+pub use self::grants::WriteGrants;
 use self::target::{Target, TargetUse};
 pub use self::write::{FileWrite, WriteMode};
 use crate::error::blocking;

@@ -4,7 +4,8 @@
 //! - `sessions`: sessions, lists, settings, and the names of channels. `chats`: chats. `turns`: older turns.
 //! - `completions`: completions of file references and settings.
 //! - `resources`: reading and watching files and contents. `changes`: changing files.
-//! - `dispatch`: actions of clients.
+//! - `terminals`: terminals, and the actions on them.
+//! - `dispatch`: actions of clients on other channels.
 //! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
 mod changes;
@@ -15,6 +16,7 @@ pub(crate) mod dispatch;
 mod resources;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
+mod terminals;
 pub(crate) mod turns;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use grove_work::WriteGrants;
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
+use self::terminals::TerminalSubscriptions;
 use super::answer::{encode, not_initialized, read_params};
 use super::unnumbered;
 use crate::principal::Principal;
@@ -48,6 +51,7 @@ pub(crate) struct Peer {
     party: ClientParty,
     spellings: Arc<Spellings>,
     watches: Watches,
+    terminals: TerminalSubscriptions,
     /// The paths that the client asked to change.
     grants: WriteGrants,
     /// The calls to the client, if it answers any.
@@ -58,18 +62,8 @@ impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let watches = Watches::new(host.clone(), id, principal.folder_reach());
         let (party, spellings) = (principal.party(None), Arc::default());
-        Self {
-            host,
-            id,
-            queue,
-            principal,
-            client: None,
-            party,
-            spellings,
-            watches,
-            grants: WriteGrants::default(),
-            asked: None,
-        }
+        let (terminals, grants) = (TerminalSubscriptions::default(), WriteGrants::default());
+        Self { host, id, queue, principal, client: None, party, spellings, watches, terminals, grants, asked: None }
     }
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.
@@ -142,9 +136,9 @@ impl Peer {
             | Method::ResourceDelete
             | Method::ResourceCopy
             | Method::ResourceMove => self.change_files(known, params).await.map(|result| encode(&id, &result)),
+            Method::CreateTerminal => self.create_terminal(params).await.map(|()| encode(&id, &())),
+            Method::DisposeTerminal => self.dispose_terminal(params).await.map(|()| encode(&id, &())),
             Method::MoveChat
-            | Method::CreateTerminal
-            | Method::DisposeTerminal
             | Method::InvokeChangesetOperation
             | Method::ListAutomationTriggerDefinitions
             | Method::RunAutomation
@@ -184,7 +178,7 @@ fn wanted(channel: ChannelName) -> Option<SubscriptionTarget> {
         ChannelName::Root => Some(SubscriptionTarget::Root),
         ChannelName::Session(name) => Some(SubscriptionTarget::Session(name)),
         ChannelName::Chat(name) => Some(SubscriptionTarget::Chat(name)),
-        ChannelName::ResourceWatch(_) => None,
+        ChannelName::ResourceWatch(_) | ChannelName::Terminal(_) => None,
     }
 }
 

@@ -259,7 +259,7 @@ async fn tell(host: Host, reach: FolderReach, connection: ConnectionId, channel:
         let action = ahp::ResourceWatchAction::Changed(changed);
         let channel = channel.clone();
         let frame = move |seq| ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from);
-        let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None };
+        let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None, permit: None };
         if host.sequencer().send_direct(direct_reply).await.is_err() {
             return;
         }
