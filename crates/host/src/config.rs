@@ -28,6 +28,8 @@ pub struct Config {
     pub default_agent: Option<AgentId>,
     /// Names of models that clients of the Copilot SDK ask for, each with its `<agent>` or `<agent>/<model>`.
     pub model_names: BTreeMap<String, String>,
+    /// The program on clients' terminals; by default `$SHELL`.
+    pub shell: Option<String>,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
 }
@@ -43,6 +45,7 @@ impl Default for Config {
             temp_files: TempFilePolicy::Removed,
             default_agent: None,
             model_names: BTreeMap::new(),
+            shell: None,
             registry: Registry::RELEASED,
         }
     }

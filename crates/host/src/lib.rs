@@ -85,6 +85,7 @@ pub mod sequencer;
 pub mod session;
 pub mod session_hub;
 pub mod subscriber;
+pub mod terminals;
 mod token;
 pub mod tokens;
 mod trust;

@@ -8,6 +8,7 @@ use grove_host::Host;
 use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord, PendingRecord};
 use grove_host::sequencer::ReplySink;
 use grove_host::subscriber::Encode;
+use grove_wire::ahp;
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -117,6 +118,29 @@ pub(crate) fn named_token(params: Option<&RawValue>) -> Option<String> {
     serde_json::from_str::<TokenName>(params?.get()).ok().map(|token| token.name)
 }
 
+/// The files that a request of the Agent Host Protocol changes.
+pub(crate) fn named_files(method: &str, params: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct FileNames {
+        uri: Option<String>,
+        source: Option<String>,
+        destination: Option<String>,
+    }
+    use ahp::Method;
+    match Method::named(method)? {
+        Method::ResourceWrite
+        | Method::ResourceMkdir
+        | Method::ResourceDelete
+        | Method::ResourceCopy
+        | Method::ResourceMove
+        | Method::ResourceRequest => {}
+        _ => return None,
+    }
+    let names: FileNames = serde_json::from_str(params?.get()).ok()?;
+    let moved = names.source.zip(names.destination).map(|(source, destination)| format!("{source} → {destination}"));
+    moved.or(names.uri)
+}
+
 /// The outcome of a request by its result: some methods say in it that they changed nothing.
 pub(crate) fn outcome(result: &RawValue) -> AuditOutcome {
     #[derive(Deserialize)]
@@ -146,6 +170,12 @@ pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
             text
         })),
     })
+}
+
+/// Finishes the record of an action that is carried out at once.
+pub(crate) fn finish_action(record: PendingRecord, refusal: Option<&str>) {
+    let outcome = if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Done };
+    record.finish(outcome, refusal);
 }
 
 /// Finishes a record by the JSON-RPC answer to its request.

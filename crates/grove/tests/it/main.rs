@@ -14,6 +14,7 @@ mod ahp_refusals;
 mod ahp_resources;
 mod ahp_sessions;
 mod ahp_support;
+mod ahp_terminals;
 mod ahp_turns;
 mod attach;
 mod audit;

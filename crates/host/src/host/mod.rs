@@ -46,6 +46,7 @@ use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, spills};
 use crate::session_hub::SessionHubService;
+use crate::terminals::ClientTerminals;
 use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
 use crate::usage::{ConnectionLimits, ConnectionUsage, UsageLimitTable, UsageTable};
@@ -124,6 +125,7 @@ pub(crate) struct HostInner {
     storage_check: OnceLock<StorageCheck>,
     /// Finds agents that were installed since the host's start, if set.
     agent_finder: OnceLock<Arc<dyn AgentFinder>>,
+    pub(crate) terminals: Arc<ClientTerminals>,
 }
 
 impl Host {
@@ -189,6 +191,7 @@ impl Host {
             storage,
             storage_check: OnceLock::new(),
             agent_finder: OnceLock::new(),
+            terminals: Arc::default(),
         }));
         host.agents_changed().await?;
         // Some sessions may have ended with the earlier host, or with their store.

@@ -8,7 +8,7 @@ use grove_work::TerminalLimits;
 use crate::{Limit, LimitGroup, bytes, count, time};
 
 pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
-    vec![agent_processes(limits), agent_requests(), agent_texts()]
+    vec![agent_processes(limits), agent_requests(), agent_texts(), client_terminals()]
 }
 
 fn agent_processes(limits: &Limits) -> LimitGroup {
@@ -85,6 +85,58 @@ fn agent_requests() -> LimitGroup {
         Limit::new("terminal-grace", time(terminals.grace), "killed command", "it gets SIGKILL"),
     ];
     LimitGroup { subject: "Requests of agents", about: "", limits: rows }
+}
+
+fn client_terminals() -> LimitGroup {
+    let rows = vec![
+        Limit::new(
+            "terminal-inputs",
+            count(grove_work::limits::TERMINAL_INPUTS),
+            "terminal whose command reads nothing",
+            "further input is refused",
+        ),
+        Limit::new(
+            "client-terminals",
+            count(host::CLIENT_TERMINALS),
+            "host",
+            "an ended one makes room, or the terminal is refused (-32029)",
+        ),
+        Limit::new(
+            "connection-terminals",
+            count(host::CONNECTION_TERMINALS),
+            "connection",
+            "the terminal is refused (-32029)",
+        ),
+        Limit::new(
+            "terminal-scrollback",
+            bytes(host::SCROLLBACK_BYTES),
+            "terminal of a client",
+            "the newest output is kept",
+        ),
+        Limit::new(
+            "terminal-window",
+            bytes(host::TERMINAL_WINDOW_BYTES),
+            "subscriber that reads slowly",
+            "the command waits",
+        ),
+        Limit::new(
+            "terminal-stall",
+            time(host::TERMINAL_STALL),
+            "subscriber that does not read",
+            "the command goes on, and the connection is closed (4008) when the output that it needs is dropped",
+        ),
+        Limit::new("terminal-message", bytes(host::TERMINAL_MESSAGE_BYTES), "message", "the next message has more"),
+        Limit::new("terminal-input", bytes(host::TERMINAL_INPUT_BYTES), "piece of input", "the input is refused"),
+        Limit::new(
+            "terminal-action",
+            bytes(host::TERMINAL_ACTION_BYTES),
+            "action on a terminal",
+            "the action is refused",
+        ),
+        Limit::new("terminal-title", bytes(host::TERMINAL_TITLE_BYTES), "title of a terminal", "the title is refused"),
+        Limit::new("terminal-side", count(host::TERMINAL_SIDE), "rows or columns", "the size is refused"),
+    ];
+    LimitGroup { subject: "Terminals of clients", about: "", limits: rows }
 }
 
 fn agent_texts() -> LimitGroup {

@@ -94,7 +94,8 @@ impl ConnectionPeer {
         let method = x_grove::Method::named(&request.method);
         let record = match method {
             Some(x_grove::Method::Tokens(_)) => record.with_detail(recording::named_token(request.params).as_deref()),
-            Some(_) | None => record,
+            Some(_) => record,
+            None => record.with_detail(recording::named_files(&request.method, request.params).as_deref()),
         };
         let reply = recording::recorded(reply, record);
         let about = session.and_then(|session| SessionUri::from(session).id());

@@ -7,6 +7,8 @@
 
 mod agents;
 mod ahp;
+mod ahp_changes;
+mod ahp_terminals;
 mod audit;
 mod checkout;
 mod clean_stop;

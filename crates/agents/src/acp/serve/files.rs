@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{FileAccess, FileError, Policy, read};
 
-use super::{AgentServices, protected, refused};
+use super::{AgentServices, refused};
 use crate::acp::program::FileScope;
 use crate::acp::random;
 
@@ -137,7 +137,7 @@ impl AgentServices {
         let asks = location == FileLocation::Elsewhere && self.files == FileScope::Ask;
         let (directories, requested_path, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let protected = protected::reason(&directories, &requested_path, &real);
+            let protected = grove_work::protection(&directories, &requested_path, &real);
             let protected = protected.or(asks.then_some(IS_ELSEWHERE))?;
             // The person who is asked sees the change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);

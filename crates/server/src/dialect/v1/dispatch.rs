@@ -92,6 +92,7 @@ impl Peer {
                     v1::encode::action_frame(&envelope).ok().map(Arc::from)
                 }),
                 answer: None,
+                permit: None,
             }
         };
         match (head.session.as_str(), head.kind.as_str()) {
