@@ -171,8 +171,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
 
 /// Ends the agents that the stopped host would leave behind, beside those whose turns go on.
 async fn sweep_left(backends: &Backends, host: &Host) {
-    let swept = backends.sweep_left(&host.running_chats());
-    if tokio::time::timeout(LEAVING, swept).await.is_err() {
+    let running = host.running_chats();
+    if tokio::time::timeout(LEAVING, backends.sweep_left(&running)).await.is_err() {
         tracing::warn!("some agents are still ending; their shims see to it");
     }
 }
