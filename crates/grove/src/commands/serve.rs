@@ -152,12 +152,15 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         // Commands that look for a host from now on start another one.
         folder.retract();
     }
+    let stops = async {
+        stop(&host, &serving, &reason).await;
+        sweep_left(&backends, &host).await;
+    };
     tokio::select! {
-        () = stop(&host, &serving, &reason) => {}
+        () = stops => {}
         // A second Ctrl-C stops at once.
         _ = signals.interrupt.recv() => tracing::warn!("stopped at once"),
     }
-    sweep_left(&backends, &host).await;
     folder.retract();
     if let Some(log) = frame_log {
         tokio::time::timeout(FAREWELL, log.written()).await.ok();
