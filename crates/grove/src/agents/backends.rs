@@ -101,6 +101,11 @@ impl Backends {
         self.pool.sweep(running).await;
     }
 
+    /// Ends the agents that a host leaves behind when it ends, except for those of these chats, whose turns go on.
+    pub(crate) async fn sweep_left(&self, running: &[(SessionId, ChatId)]) {
+        self.pool.sweep_left(running).await;
+    }
+
     /// Connects the agents to the started host: it recognizes their processes, serves their editor requests, and learns their models.
     pub(crate) fn attend(&self, host: &Host) {
         // It is set only here, so it cannot be set already.

@@ -53,6 +53,8 @@ const REGISTER: &str = "entrusted.jsonl";
 const MIN_ARENAS: usize = 2;
 /// A block of this size has its own pages, in bytes: glibc's default before it grows.
 const MMAP_THRESHOLD: usize = 128 << 10;
+/// How long agents may take to end that would be left behind when the host stops. Then their shims end them.
+const LEAVING: Duration = Duration::from_secs(5);
 /// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -150,8 +152,12 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         // Commands that look for a host from now on start another one.
         folder.retract();
     }
+    let stops = async {
+        stop(&host, &serving, &reason).await;
+        sweep_left(&backends, &host).await;
+    };
     tokio::select! {
-        () = stop(&host, &serving, &reason) => {}
+        () = stops => {}
         // A second Ctrl-C stops at once.
         _ = signals.interrupt.recv() => tracing::warn!("stopped at once"),
     }
@@ -163,6 +169,14 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     match reason {
         StopReason::StorageLost(reason) => Err(anyhow::anyhow!("{reason}: start the host again").into()),
         StopReason::Idle | StopReason::Signal | StopReason::TerminalGone => Ok(()),
+    }
+}
+
+/// Ends the agents that the stopped host would leave behind, beside those whose turns go on.
+async fn sweep_left(backends: &Backends, host: &Host) {
+    let running = host.running_chats();
+    if tokio::time::timeout(LEAVING, backends.sweep_left(&running)).await.is_err() {
+        tracing::warn!("some agents are still ending; their shims see to it");
     }
 }
 

@@ -44,7 +44,7 @@ use crate::import::ImportReservations;
 use crate::leases::Leases;
 use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
-use crate::session::{ActiveFolders, spills};
+use crate::session::{ActiveFolders, Departures, spills};
 use crate::session_hub::SessionHubService;
 use crate::terminals::ClientTerminals;
 use crate::tokens::TokenRegistry;
@@ -91,6 +91,7 @@ pub(crate) struct HostInner {
     /// The agents' frame cursors from before the host's start, of sessions whose tasks have not started.
     marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
     active_folders: Arc<ActiveFolders>,
+    departures: Arc<Departures>,
     pub(crate) hooks: Hooks,
     pub(crate) leases: Leases,
     pub(crate) copies: ActiveCopies,
@@ -169,6 +170,7 @@ impl Host {
             sessions: Mutex::default(),
             marks: Mutex::new(marks),
             active_folders: Arc::default(),
+            departures: Arc::default(),
             hooks: Hooks::default(),
             leases: Leases::default(),
             copies: ActiveCopies::default(),

@@ -44,6 +44,8 @@ impl Host {
             // A session that was disposed meanwhile has stopped as well.
             stopped.await.ok();
         }
+        let patience = self.0.env.clock.sleep(self.0.config.limits.stop_grace);
+        futures_util::future::select(Box::pin(self.0.departures.settled()), patience).await;
         self.remove_spills_of_evicted().await;
     }
 }

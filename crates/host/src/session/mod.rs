@@ -19,6 +19,7 @@ mod active_folders;
 mod agent_lifecycle;
 pub(crate) mod agents;
 mod checkout;
+mod departures;
 mod end;
 mod eviction;
 mod forks;
@@ -78,6 +79,7 @@ pub use crate::branch::{
 
 pub(crate) use self::active_folders::ActiveFolders;
 pub(crate) use self::checkout::read_checkout;
+pub(crate) use self::departures::Departures;
 pub(crate) use self::forks::ForkedChat;
 pub(crate) use self::message::{SessionContext, SessionStart, ToSession};
 pub(crate) use self::persistence::StorageClientPresence;

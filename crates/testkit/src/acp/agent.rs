@@ -102,7 +102,12 @@ impl ScriptedAcpAgent {
             }
             _ => None,
         };
-        if method == "initialize" && self.behavior.hangs_initialize {
+        let hangs = match method {
+            "initialize" => self.behavior.hangs_initialize,
+            "session/close" => self.behavior.hangs_close,
+            _ => false,
+        };
+        if hangs {
             return;
         }
         if crash.is_some_and(|crash| self.behavior.crash_on.contains(&crash)) {
@@ -367,6 +372,12 @@ impl ScriptedAcpAgent {
             // The next prompt may come as soon as this one is answered.
             *lock(&session.turn) = None;
             agent.peer.respond(&id, &answer);
+            if let Some(usage) = &agent.behavior.late_usage {
+                let mut update = usage.clone();
+                update["sessionUpdate"] = json!("usage_update");
+                let session = lock(&session.memory).id.clone();
+                agent.update(&session, &update);
+            }
         });
         Ok(())
     }

@@ -68,6 +68,10 @@ pub struct AgentBehavior {
     pub slow_start: u64,
     /// It never answers `initialize`.
     pub hangs_initialize: bool,
+    /// It never answers `session/close`.
+    pub hangs_close: bool,
+    /// The members of a `usage_update` that it sends right behind its answer to each prompt.
+    pub late_usage: Option<Value>,
     /// It ends in the middle of these.
     pub crash_on: Vec<CrashPoint>,
     /// Requests that it refuses, by their methods.

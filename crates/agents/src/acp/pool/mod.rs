@@ -4,7 +4,7 @@ mod shims;
 mod slots;
 mod sweep;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -139,6 +139,19 @@ impl ProcessPool {
     pub async fn sweep_unused(&self) {
         sweep::end_unused(&self.options.folder, |folder| self.folders.contains(folder), self.options.shim_limits.grace)
             .await;
+    }
+
+    /// Ends the shims of a host that ends, except for these chats, whose turns go on: an agent may still have been
+    /// starting, or was left because its turn seemed to run.
+    pub async fn sweep_left(&self, keep: &[(SessionId, ChatId)]) {
+        let folders_to_keep: HashSet<PathBuf> =
+            keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
+        sweep::end_unused(
+            &self.options.folder,
+            |folder| folders_to_keep.contains(folder),
+            self.options.shim_limits.grace,
+        )
+        .await;
     }
 
     /// Marks a shim's folder as used.

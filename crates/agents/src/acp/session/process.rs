@@ -49,6 +49,8 @@ struct ProcessState {
     last: Option<(TurnId, TurnOutcome)>,
     /// The last turn was cancelled before it ended.
     last_was_cancelled: bool,
+    /// A person denied a request of the newest turn.
+    was_denied: bool,
     /// The last frame that no host will read again once all reports are stored.
     reported: u64,
     ended: Option<String>,
@@ -138,6 +140,7 @@ impl AgentProcess {
             turn,
             last: None,
             last_was_cancelled: false,
+            was_denied: false,
             reported: 0,
             ended: None,
             open_requests: HashSet::new(),
@@ -307,11 +310,22 @@ impl AgentProcess {
         }
         state.frames.turn_began();
         state.turn = Some(turn);
+        state.was_denied = false;
         let handled = state.frames.handled();
         drop(state);
         self.contents().clear();
         self.changed();
         Some(handled)
+    }
+
+    /// Notes that a person denied a request of the turn.
+    pub(super) fn note_denial(&self) {
+        self.state().was_denied = true;
+    }
+
+    /// Returns whether a person denied a request of the newest turn.
+    pub(super) fn was_denied(&self) -> bool {
+        self.state().was_denied
     }
 
     /// The turn that reports belong to.

@@ -15,12 +15,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::chat::AcpChat;
 use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
+use super::worker::until;
 use crate::acp::connection::{CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
@@ -30,6 +31,8 @@ use crate::agent::*;
 const FAREWELL: Duration = Duration::from_secs(10);
 /// The lines, and their bytes, that a shim may keep beyond what it has to. Each acknowledgement wakes the shim.
 const UNACKNOWLEDGED: (u64, usize) = (64, 16 << 10);
+/// The time for which a turn waits for updates behind its end: some agents send the last ones a moment later.
+const LATE: Duration = Duration::from_millis(25);
 /// The interval at which the output of a running terminal is shown.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
 
@@ -85,6 +88,15 @@ pub(super) struct ProcessReader {
     pub(super) tasks: JoinSet<CallEffect>,
     /// The newest permission request of each call of the turn.
     pub(super) asking: HashMap<ToolCallId, watch::Receiver<PermissionState>>,
+    /// The end of the turn, while its last updates may still come.
+    ending: Option<EndingTurn>,
+}
+
+/// A turn that has ended, until that is reported.
+#[derive(Debug)]
+struct EndingTurn {
+    result: Result<(), AgentError>,
+    deadline: Instant,
 }
 
 /// The state of a permission request.
@@ -127,12 +139,13 @@ enum ReaderExit {
 impl ProcessReader {
     pub(super) fn new(chat: Arc<AcpChat>, process: Arc<AgentProcess>, shim: ShimReader, past: HandledFrames) -> Self {
         let unacknowledged = Unacknowledged::default();
-        Self { chat, process, shim, unacknowledged, past, tasks: JoinSet::new(), asking: HashMap::new() }
+        Self { chat, process, shim, unacknowledged, past, tasks: JoinSet::new(), asking: HashMap::new(), ending: None }
     }
 
     pub(super) async fn run(mut self) {
         let mut settled = self.process.settled();
         let over = self.listen(&mut settled).await;
+        self.finish_turn();
         match over {
             ReaderExit::Agent(number, end) => self.agent_ended(number, &end, settled).await,
             ReaderExit::Shim(error) => self.shim_failed(error).await,
@@ -144,6 +157,7 @@ impl ProcessReader {
     async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> ReaderExit {
         loop {
             let acknowledges = self.unacknowledged.is_large();
+            let deadline = self.ending.as_ref().map(|ending| ending.deadline);
             tokio::select! {
                 read = self.shim.read() => match read {
                     Ok(FromAgent::Line { number, line }) => {
@@ -166,8 +180,21 @@ impl ProcessReader {
                     // If it fails, so does the next read.
                     self.process.agent_connection.shim().acknowledge(upto).await.ok();
                 }
+                () = until(deadline) => self.finish_turn(),
             }
         }
+    }
+
+    /// Ends the turn if its end has come.
+    fn finish_turn(&mut self) {
+        let Some(EndingTurn { result, .. }) = self.ending.take() else { return };
+        self.asking.clear();
+        let services = Arc::clone(&self.process.services);
+        self.tasks.spawn(async move {
+            services.release_terminals().await;
+            CallEffect::None
+        });
+        self.process.finish(result);
     }
 
     async fn frame(&mut self, number: u64, line: &[u8]) -> Result<(), AgentError> {
@@ -187,13 +214,7 @@ impl ProcessReader {
             self.report(decoded.events).await?;
         }
         if let Some(result) = decoded.ended {
-            self.asking.clear();
-            let services = Arc::clone(&self.process.services);
-            self.tasks.spawn(async move {
-                services.release_terminals().await;
-                CallEffect::None
-            });
-            self.process.finish(result);
+            self.ending = Some(EndingTurn { result, deadline: Instant::now() + LATE });
         }
         Ok(())
     }
@@ -308,7 +329,7 @@ impl ProcessReader {
         let Some(id) = id.text() else { return };
         if let Some(turn) = turn_of(&id) {
             if self.process.runs(turn) {
-                let (events, result) = answered(outcome, &self.chat.program.display_name);
+                let (events, result) = answered(outcome, &self.chat.program.display_name, self.process.was_denied());
                 decoded.events.extend(events);
                 decoded.ended = Some(result);
             }
@@ -406,11 +427,15 @@ async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolC
 }
 
 /// The end of a turn, by the answer to its prompt.
-fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEvent>, Result<(), AgentError>) {
+fn answered(
+    outcome: Result<&RawValue, ErrorObject>,
+    name: &str,
+    was_denied: bool,
+) -> (Vec<AgentEvent>, Result<(), AgentError>) {
     let failed = |why: String| (Vec::new(), Err(AgentError::TurnFailed(why)));
     match outcome {
         Ok(result) => match serde_json::from_str::<acp::PromptResponse>(result.get()) {
-            Ok(response) => map::turn_end(&response),
+            Ok(response) => map::turn_end(&response, was_denied),
             Err(error) => failed(format!("the agent's answer to the prompt is invalid: {error}")),
         },
         Err(error) if error.code == AUTH_REQUIRED => failed(format!(

@@ -126,6 +126,7 @@ impl ProcessReader {
         let (tell, asking) = watch::channel(PermissionState::Open);
         self.asking.insert(call, asking);
         let patience = self.chat.pool.options().patience;
+        let process = Arc::clone(&self.process);
         self.answer(id, decoded, CallEffect::None, async move {
             let verdict = match held {
                 None => answered(verdict, turn, patience).await,
@@ -139,6 +140,9 @@ impl ProcessReader {
                     over => over,
                 },
             };
+            if verdict.as_ref().is_some_and(|verdict| verdict.decision == Decision::Denied) {
+                process.note_denial();
+            }
             tell.send_replace(PermissionState::Answered(verdict.clone()));
             json(&map::response(&offered, verdict.as_ref()))
         });

@@ -509,7 +509,7 @@ fn is_about_the_line(error: &ShimError) -> bool {
     matches!(error, ShimError::LineTooLong { .. } | ShimError::LineBreak)
 }
 
-async fn until(instant: Option<Instant>) {
+pub(super) async fn until(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
         None => std::future::pending().await,
