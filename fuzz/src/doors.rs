@@ -20,9 +20,9 @@ use tokio::runtime::{Builder, Runtime};
 /// The inputs that one host gets. Then a new one starts, since sessions stay.
 const INPUTS: usize = 100;
 /// The most frames of an input.
-const FRAMES: usize = 50;
+pub(crate) const FRAMES: usize = 50;
 /// The time that a host may take for an answer. It is virtual.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The secret that stands for the named token in the corpus.
 const NAMED_TOKEN: &str = "{token}";
 
@@ -32,10 +32,10 @@ thread_local! {
 }
 
 /// A host, and the means to connect to it.
-struct FuzzedHost {
-    runtime: Runtime,
-    dialer: Dialer,
-    token: String,
+pub(crate) struct FuzzedHost {
+    pub(crate) runtime: Runtime,
+    pub(crate) dialer: Dialer,
+    pub(crate) token: String,
     inputs: usize,
 }
 
@@ -76,7 +76,7 @@ impl FuzzedHost {
     }
 
     /// Runs an input on a host of this thread. No task of the host may panic.
-    fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
+    pub(crate) fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
         thread_local! {
             static HOST: RefCell<Option<FuzzedHost>> = const { RefCell::new(None) };
         }
