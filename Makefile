@@ -98,7 +98,7 @@ test-built-sdk: $(SDK)/node_modules/.package-lock.json
 $(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
 	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
 
-test-acp: ## Run acpx, an ACP client of others, with Grove as its agent (needs node and npm)
+test-acp: ## Run ACP clients of others with Grove as their agent (needs node and npm)
 	$(CARGO) build -p grove
 	$(MAKE) --no-print-directory test-built-acp
 

@@ -24,9 +24,9 @@ use tokio::runtime::{Builder, Runtime};
 /// The inputs that one host gets. Then a new one starts, since sessions stay.
 const INPUTS: usize = 100;
 /// The most frames of an input.
-const FRAMES: usize = 50;
+pub(crate) const FRAMES: usize = 50;
 /// The time that a host may take for an answer. It is virtual.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The bytes that fit into a pipe to the port of the Copilot SDK: all messages of an input and their answers.
 const SDK_PIPE_BYTES: usize = 64 << 20;
 /// The secret that stands for the named token in the corpus.
@@ -38,14 +38,14 @@ thread_local! {
 }
 
 /// A host, and the means to connect to it.
-struct FuzzedHost {
-    runtime: Runtime,
+pub(crate) struct FuzzedHost {
+    pub(crate) runtime: Runtime,
     /// It keeps the listeners.
     _server: HostServer,
-    dialer: Dialer,
+    pub(crate) dialer: Dialer,
     /// Connects to the port of the Copilot SDK.
     sdk_dialer: Dialer,
-    token: String,
+    pub(crate) token: String,
     inputs: usize,
 }
 
@@ -94,7 +94,7 @@ impl FuzzedHost {
     }
 
     /// Runs an input on a host of this thread. No task of the host may panic.
-    fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
+    pub(crate) fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
         thread_local! {
             static HOST: RefCell<Option<FuzzedHost>> = const { RefCell::new(None) };
         }

@@ -34,6 +34,7 @@ mod damage_file;
 mod data_folder;
 mod debug_bundle;
 mod disk_usage;
+mod editor_sockets;
 mod endpoint;
 mod file_memory;
 mod follow;

@@ -4,6 +4,8 @@ pub use crate::audit::MAX_SUBJECT_BYTES as AUDITED_SUBJECT_BYTES;
 pub use crate::audit::MAX_TEXT_CHARS as AUDIT_TEXT_CHARS;
 pub use crate::editors::ANSWER_TIMEOUT as EDITOR_TIMEOUT;
 pub use crate::editors::QUESTIONS as EDITOR_QUESTIONS;
+pub use crate::editors::WRITE_BYTES as EDITOR_WRITE_BYTES;
+pub use crate::editors::WRITE_TIMEOUT as EDITOR_WRITE_TIMEOUT;
 pub use crate::eviction::MAX_TRACKED_SESSIONS as TRACKED_SESSIONS;
 pub use crate::host::creation::MAX_DIRECTORIES as DIRECTORIES;
 pub use crate::import::MAX_DAMAGE_ITEMS as IMPORT_DAMAGE;

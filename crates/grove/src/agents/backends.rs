@@ -203,6 +203,13 @@ impl Documents for LateEditors {
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String> {
         self.0.get()?.document(session, path).await
     }
+
+    async fn write(&self, session: &SessionId, path: &Path, on_disk: Option<&str>, text: &str) -> bool {
+        match self.0.get() {
+            Some(host) => host.write_document(session, path, on_disk, text).await,
+            None => false,
+        }
+    }
 }
 
 /// The program for shims: the running executable, even if a newer version has replaced its file.

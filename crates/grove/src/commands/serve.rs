@@ -30,6 +30,7 @@ use crate::audit::{self, AuditFiles};
 use crate::cli::{Common, ServeArgs};
 use crate::damage_file;
 use crate::data_folder::DataFolder;
+use crate::editor_sockets::EditorSockets;
 use crate::endpoint::HostEndpoint;
 use crate::file_memory::FileMemory;
 use crate::history::{ForeignStores, watch_stores};
@@ -233,9 +234,9 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     Ok(StartedHost { host, backends, frame_log, tokens })
 }
 
-/// A server with the page, which records its frames if that is wanted.
+/// A server with the page and for editors, which records its frames if that is wanted.
 fn server(host: &Host, frame_log: Option<&FrameLog>) -> HostServer {
-    let serving = HostServer::new(host.clone()).with_page(page());
+    let serving = HostServer::new(host.clone()).with_page(page()).with_editors(Arc::new(EditorSockets));
     match frame_log {
         Some(log) => serving.with_frame_log(log.clone()),
         None => serving,

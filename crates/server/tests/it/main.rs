@@ -18,6 +18,7 @@ mod copilot;
 mod copilot_tokens;
 mod damage;
 mod durability;
+mod editors;
 mod eviction;
 mod forks;
 mod gated_fs;

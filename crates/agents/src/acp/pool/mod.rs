@@ -52,6 +52,11 @@ pub struct ProcessPoolOptions {
 pub trait Documents: Send + Sync + std::fmt::Debug {
     /// The text of a file as an editor that takes part in the session shows it, if one does.
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String>;
+
+    /// Writes a file through the editor that shows it with unsaved changes. Returns whether there was one.
+    ///
+    /// `on_disk` is the file's text.
+    async fn write(&self, session: &SessionId, path: &Path, on_disk: Option<&str>, text: &str) -> bool;
 }
 
 /// No editor is connected.
@@ -62,6 +67,10 @@ pub struct NoDocuments;
 impl Documents for NoDocuments {
     async fn text(&self, _session: &SessionId, _path: &Path) -> Option<String> {
         None
+    }
+
+    async fn write(&self, _session: &SessionId, _path: &Path, _on_disk: Option<&str>, _text: &str) -> bool {
+        false
     }
 }
 
