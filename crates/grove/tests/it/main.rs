@@ -5,6 +5,8 @@
 
 mod access;
 mod acp;
+mod agent_catalog;
+mod agent_install;
 mod agents;
 mod ahp_handshake;
 mod ahp_mixed;
@@ -28,6 +30,7 @@ mod dispose;
 mod durable;
 mod editors;
 mod export;
+mod file_server;
 mod files;
 mod first_use;
 mod foreign_names;
