@@ -118,6 +118,9 @@ pub trait AgentSession: Send + Sync + 'static {
     /// Applies settings that a person has changed. The agent reports the result.
     async fn configure(&self, _values: Extra) {}
 
+    /// Tells the agent the title that a person gave the session, if the agent keeps titles.
+    async fn set_title(&self, _title: String) {}
+
     /// Notes that everything up to this mark is stored: the agent need not keep it for another host.
     fn stored(&self, _mark: &FrameCursor) {}
 
@@ -234,6 +237,12 @@ pub enum PendingAnswer {
 pub enum AgentError {
     #[error("the agent did not start: {0}")]
     Start(String),
+    #[error("{words}")]
+    LoginRequired {
+        words: String,
+        /// The agent offers methods, of which a person can choose one.
+        has_methods: bool,
+    },
     #[error("{0}")]
     TurnFailed(String),
     #[error("the agent ended in the middle of the turn: {0}")]
@@ -253,6 +262,7 @@ impl AgentError {
     pub fn info(&self) -> ErrorInfo {
         let kind = match self {
             AgentError::Start(_) => "agentStart",
+            AgentError::LoginRequired { .. } => "loginRequired",
             AgentError::TurnFailed(_) => "agent",
             AgentError::Died(_) => "agentDied",
             AgentError::Interrupted(_) => "interrupted",

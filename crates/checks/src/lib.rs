@@ -188,6 +188,10 @@ checks! {
     SecretOwner = "secret-owner", GROVE, "a_folder_that_others_may_write_to_or_that_belongs_to_another_is_refused";
     /// Others cannot write to a file with a secret.
     SecretWriters = "secret-writers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
+    /// A catalog or program is downloaded with TLS, or from this machine.
+    DownloadAddress = "download-address", GROVE, "a_catalog_comes_from_a_file_or_a_safe_address_alone";
+    /// A download has the required checksum.
+    DownloadChecksum = "download-checksum", GROVE, "a_catalog_with_another_checksum_changes_nothing";
     /// Others cannot read a file with a secret.
     SecretReaders = "secret-readers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
     /// A file with a secret is no link.

@@ -29,7 +29,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use acp::ACP_HELP;
 pub(crate) use acp::AcpArgs;
 use agents::AGENTS_HELP;
-pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, LogsArgs};
+pub(crate) use agents::{
+    AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsInstallArgs, AgentsListArgs, AgentsLoginArgs, AgentsRmArgs,
+    AgentsSessionsArgs, AgentsShowArgs, AgentsUninstallArgs, AgentsUpdateArgs, LogsArgs,
+};
 use audit::AUDIT_HELP;
 pub(crate) use audit::AuditArgs;
 use chats::CHATS_HELP;

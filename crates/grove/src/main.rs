@@ -27,6 +27,7 @@ mod background;
 mod chat_client;
 mod cli;
 mod commands;
+mod confirmation;
 mod connect;
 mod copilot_flags;
 mod copilot_table;

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use etcetera::BaseStrategy;
+use grove_agents::catalog::AgentCatalog;
 use grove_checks::Check;
 use grove_core::StoreName;
 use serde::Serialize;
 
+use crate::agents::catalog_file::LoadedCatalog;
 use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
 use crate::copilot_table::{self, CopilotConfig};
@@ -165,6 +167,9 @@ pub(crate) struct Settings {
     /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
+    /// The agents that are known by name.
+    #[serde(skip)]
+    pub(crate) catalog: LoadedCatalog,
     /// The path of the configuration file, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
@@ -212,6 +217,7 @@ impl Settings {
         let compaction = grove_host::Compaction::default();
 
         let data_dir = layers.one("data-dir", common.data_dir.clone(), || platform.data_dir().join("grove"))?;
+        let catalog = LoadedCatalog::load(&data_dir.value);
         let default_directory = layers.one("default-directory", serve.default_directory.clone(), || home.clone())?;
         let browse_default = || {
             let mut roots = vec![home.clone(), default_directory.value.clone()];
@@ -251,7 +257,8 @@ impl Settings {
             limits: layers.limits()?,
             telemetry: layers.telemetry()?,
             copilot: layers.copilot()?,
-            agents: layers.agents()?,
+            agents: layers.agents(&catalog.catalog)?,
+            catalog,
             data_dir,
             default_directory,
             config_file: layers.file.clone(),
@@ -501,8 +508,8 @@ impl Layers {
     }
 
     /// The agents of the file. No flag and no variable sets them.
-    fn agents(&self) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
-        let value = config_table::read(&self.file, self.values.get("agents"))?;
+    fn agents(&self, catalog: &AgentCatalog) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
+        let value = config_table::read(&self.file, self.values.get("agents"), catalog)?;
         let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }

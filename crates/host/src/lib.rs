@@ -101,7 +101,6 @@ pub use editors::Editors;
 pub use env::*;
 pub use host::{
     AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, TableSizes, WeakHost,
-    install_hint,
 };
 pub use leases::Lease;
 pub use policy::{LoadedRules, PermissionRules, resolve_links};

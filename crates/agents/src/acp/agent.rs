@@ -1,6 +1,7 @@
 //! The ACP agent kind: any program that speaks the protocol.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
@@ -9,9 +10,10 @@ use grove_core::*;
 use tokio::sync::{mpsc, watch};
 
 use super::connection::AgentCallError;
+use super::login::{AgentProbe, LOGIN_TIME};
 use super::pool::ProcessPool;
 use super::program::AcpProgram;
-use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
+use super::session::{AUTH_REQUIRED, AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
@@ -32,6 +34,8 @@ pub struct AcpAgent {
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
+    /// A process of it offered to delete sessions.
+    deletes_sessions: AtomicBool,
 }
 
 /// A conversation that the agent stores itself.
@@ -47,7 +51,11 @@ pub struct ListedSession {
 
 impl AcpAgent {
     pub fn new(program: AcpProgram, pool: Arc<ProcessPool>) -> Self {
-        let profile = AgentProfile { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
+        let profile = AgentProfile {
+            models: watch::Sender::new(Vec::new()),
+            settings: Mutex::default(),
+            deletes_sessions: AtomicBool::new(false),
+        };
         Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
 
@@ -65,6 +73,24 @@ impl AcpAgent {
         };
         one_shot.end().await;
         listed
+    }
+
+    /// Starts the agent, and returns the facts that it tells when it is initialised.
+    pub async fn probe(&self) -> Result<AgentProbe, AgentError> {
+        let one_shot = self.one_shot(None).await?;
+        let probe = one_shot.probe().clone();
+        one_shot.end().await;
+        Ok(probe)
+    }
+
+    /// Starts the agent, and has it log in with one of its methods. It may wait for a person, in a browser for example.
+    pub async fn log_in(&self, method: &str) -> Result<(), AgentError> {
+        let one_shot = self.one_shot(None).await?;
+        let request = acp::AuthenticateRequest::new(method.to_owned());
+        let answer: Result<serde_json::Value, _> =
+            one_shot.call_within(acp::AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
+        one_shot.end().await;
+        answer.map(drop).map_err(|error| self.failed(&error))
     }
 
     /// Copies a conversation that the agent stores, and returns the agent's id of the copy. Starts a process for it.
@@ -123,7 +149,12 @@ impl AcpAgent {
     }
 
     fn failed(&self, error: &AgentCallError) -> AgentError {
-        AgentError::TurnFailed(format!("{}: {error}", self.program.display_name))
+        let AcpProgram { id, display_name, .. } = self.program.as_ref();
+        if error.code() == Some(AUTH_REQUIRED) {
+            let words = format!("{display_name} requires a login: run `grove agents login {id}`, then try again");
+            return AgentError::LoginRequired { words, has_methods: false };
+        }
+        AgentError::TurnFailed(format!("{display_name}: {error}"))
     }
 
     fn cannot(&self, what: &str) -> AgentError {
@@ -181,6 +212,15 @@ impl Agent for AcpAgent {
 }
 
 impl AgentProfile {
+    /// Notes the abilities of a process.
+    pub(crate) fn note_abilities(&self, able: &acp::AgentCapabilities) {
+        self.deletes_sessions.store(able.session_capabilities.delete.is_some(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn deletes_sessions(&self) -> bool {
+        self.deletes_sessions.load(Ordering::Relaxed)
+    }
+
     /// Stores the models that a session reports.
     pub(crate) fn models(&self, settings: &AgentSettings) {
         let models = settings.models();

@@ -31,6 +31,7 @@ mod capture;
 pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
+pub(crate) mod login;
 pub(crate) mod map;
 mod pool;
 mod program;
@@ -43,6 +44,7 @@ pub(crate) mod settings;
 pub(crate) mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
+pub use login::{AgentProbe, LoginKind, LoginMethod, TerminalLogin};
 pub use map::{UpdateError, read_update};
 pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, ShimProcess, shim_folder};
 pub use program::{AcpProgram, FileScope};

@@ -75,8 +75,9 @@ impl AgentFixture {
             program: agent_program(),
             args: Vec::new(),
             env: [(BEHAVIOR_VARIABLE.to_owned(), behavior.to_json())].into(),
-            auth: None,
+            auth: Vec::new(),
             files: FileScope::default(),
+            known: None,
         };
         Self { folder, work, options, program }
     }

@@ -238,7 +238,8 @@ async fn no_more_agents_run_than_may_and_the_longest_idle_goes() {
     for session in &sessions {
         session.agent.close(CloseReason::Removed).await;
     }
-    assert_eq!(pool.running(), 0);
+    // The conversations of agents that were stopped are deleted in the background.
+    until("nothing is left", || pool.running() == 0).await;
 }
 
 #[tokio::test]

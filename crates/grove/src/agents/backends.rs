@@ -15,7 +15,7 @@ use grove_host::{AgentFinder, AgentProcesses, AgentRoot, Host, HostStopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
 
-use super::offers;
+use super::{install_advice, offers_of};
 use crate::data_folder;
 use crate::settings::{Settings, environment};
 
@@ -152,13 +152,23 @@ impl AgentFinder for ConfiguredAgentFinder {
             Err(error) => tracing::warn!("cannot update the agents: {error:#}"),
         }
     }
+
+    fn install_hint(&self, id: &AgentId) -> Option<String> {
+        let settings = (self.load)().ok()?;
+        let entry = settings.catalog.catalog.get(id.as_str())?;
+        let name = &entry.display_name;
+        Some(format!(
+            "{name} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
+            install_advice(entry)
+        ))
+    }
 }
 
 /// The agents that are installed or configured, and enabled. The host's own PATH comes first, then that of commands.
 fn usable(settings: &Settings) -> Vec<AcpProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |path: &OsStr| {
-        let offers = offers(&settings.agents.value, path, &environment());
+        let offers = offers_of(settings, path, &environment());
         offers.iter().filter_map(|offer| offer.program()).cloned().collect::<Vec<_>>()
     };
     let mut programs = find(&path);
@@ -213,7 +223,7 @@ impl Documents for LateEditors {
 }
 
 /// The program for shims: the running executable, even if a newer version has replaced its file.
-fn shim_program() -> Result<ShimProgram> {
+pub(super) fn shim_program() -> Result<ShimProgram> {
     let running = Path::new("/proc/self/exe");
     let program = match running.exists() {
         true => running.to_owned(),

@@ -8,6 +8,7 @@ mod creation;
 mod editor;
 mod flood;
 mod life;
+mod login;
 mod places;
 mod quirks;
 mod restarts;

@@ -5,6 +5,8 @@
 
 mod access;
 mod acp;
+mod agent_catalog;
+mod agent_install;
 mod agents;
 mod ahp_handshake;
 mod ahp_mixed;
@@ -32,6 +34,7 @@ mod editor_sockets;
 mod editors;
 mod every_door;
 mod export;
+mod file_server;
 mod files;
 mod first_use;
 mod foreign_names;

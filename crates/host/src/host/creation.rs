@@ -14,7 +14,6 @@ use grove_work::{FileError, local_path};
 use tokio::sync::oneshot;
 
 use super::Host;
-use super::agents::install_hint;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState};
 use crate::session::{self, ForkPlan, ForkedChat, SessionSetup, SessionStart, SetupFileError, SetupKeeper};
 
@@ -55,8 +54,8 @@ pub enum CreateError {
     BadUri(SessionUri),
     #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
     ReservedUri(SessionUri),
-    #[error("there is no agent {0}{hint}", hint = install_hint(.0))]
-    UnknownAgent(AgentId),
+    #[error("there is no agent {agent}{hint}")]
+    UnknownAgent { agent: AgentId, hint: String },
     #[error("there is a session {0} already")]
     Exists(SessionUri),
     #[error(
@@ -208,7 +207,8 @@ impl Host {
             None => AgentId::from(wanted.uri.scheme().unwrap_or_default()),
         };
         let agent = self.agent_named(&agent_id).await;
-        let agent = agent.ok_or_else(|| CreateError::UnknownAgent(agent_id.clone()))?;
+        let unknown = || CreateError::UnknownAgent { agent: agent_id.clone(), hint: self.install_hint(&agent_id) };
+        let agent = agent.ok_or_else(unknown)?;
         if let Some(model) = &wanted.model
             && !agent.info().has_model(model)
         {

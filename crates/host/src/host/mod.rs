@@ -23,7 +23,7 @@ use grove_storage::{Journal, NoJournal, RecoveredState};
 use grove_work::Watcher;
 use tokio::sync::watch;
 
-pub use agents::{AgentFinder, install_hint};
+pub use agents::AgentFinder;
 pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING};
 
 pub use status::{HostStatus, TableSizes};

@@ -28,6 +28,8 @@ pub(super) struct Outbox {
     pub(super) prompts: Vec<(ChatId, TurnId)>,
     /// Settings that the user has changed.
     pub(super) settings: Extra,
+    /// The title that a person gave the session.
+    pub(super) title: Option<String>,
     /// The frame cursors of agents after this step.
     pub(super) marks: HashMap<ChatId, FrameCursor>,
 }
@@ -235,7 +237,12 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(&who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
-                Change::Session(_, SessionEvent::TitleChanged(title)) => self.workspace.named_by(title.source()),
+                Change::Session(_, SessionEvent::TitleChanged(title)) => {
+                    self.workspace.named_by(title.source());
+                    if title.source() == TitleSource::Person && matches!(&who, Actor::Client(_)) {
+                        out.title = Some(title.text().to_owned());
+                    }
+                }
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
@@ -347,6 +354,9 @@ impl SessionTask {
         }
         if !out.settings.is_empty() {
             self.agents.configure(&out.settings, self.session_context.env.spawn.as_ref());
+        }
+        if let Some(title) = out.title {
+            self.agents.set_title(title, self.session_context.env.spawn.as_ref());
         }
         for (chat, turn) in out.prompts {
             self.prompt(&chat, &turn);

@@ -8,7 +8,7 @@ use grove_work::TerminalLimits;
 use crate::{Limit, LimitGroup, bytes, count, time};
 
 pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
-    vec![agent_processes(limits), agent_requests(), agent_texts(), client_terminals()]
+    vec![agent_processes(limits), agent_requests(), agent_texts(), agent_catalog(), client_terminals()]
 }
 
 fn agent_processes(limits: &Limits) -> LimitGroup {
@@ -76,6 +76,9 @@ fn agent_requests() -> LimitGroup {
             "turn",
             "content of further calls is shown as it comes",
         ),
+        Limit::new("login-methods", count(agents::LOGIN_METHODS), "agent", "further methods to log in are left out"),
+        Limit::new("login-choice", time(agents::LOGIN_CHOICE_TIME), "question how to log in", "the turn fails"),
+        Limit::new("login-time", time(agents::LOGIN_TIME), "login of an agent", "the login fails, and is asked again"),
         Limit::new("agent-script", bytes(agents::SCRIPT_BYTES), "prompt of the scripted agent", "the turn fails"),
         Limit::new("summary", bytes(agents::SUMMARY_BYTES), "summary", "the summary is cut"),
         Limit::new("summary-time", time(agents::SUMMARY_TIME), "summary", "the summary fails"),
@@ -137,6 +140,37 @@ fn client_terminals() -> LimitGroup {
         Limit::new("terminal-side", count(host::TERMINAL_SIDE), "rows or columns", "the size is refused"),
     ];
     LimitGroup { subject: "Terminals of clients", about: "", limits: rows }
+}
+
+fn agent_catalog() -> LimitGroup {
+    let rows = vec![
+        Limit::new("agent-catalog", bytes(agents::CATALOG_BYTES), "catalog of agents", "the catalog is refused"),
+        Limit::new(
+            "agent-catalog-entries",
+            count(agents::CATALOG_AGENTS),
+            "catalog of agents",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "agent-catalog-text",
+            bytes(agents::CATALOG_TEXT_BYTES),
+            "text of a catalog",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "agent-catalog-list",
+            count(agents::CATALOG_LIST_ITEMS),
+            "list of a catalog",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "installed-agent",
+            bytes(agents::INSTALLED_RECORD_BYTES),
+            "record of an installed agent",
+            "the agent is searched in `PATH`",
+        ),
+    ];
+    LimitGroup { subject: "The catalog of agents", about: "", limits: rows }
 }
 
 fn agent_texts() -> LimitGroup {

@@ -37,6 +37,8 @@ struct AgentState {
     /// The client's `initialize` params, once they came.
     client: Option<Value>,
     authenticated: bool,
+    /// The requests that wait to be cancelled, by their ids.
+    waiting: HashMap<String, String>,
     sessions: HashMap<String, Arc<RunningSession>>,
     prompts: usize,
 }
@@ -110,6 +112,10 @@ impl ScriptedAcpAgent {
         if hangs {
             return;
         }
+        if self.behavior.answers_if_cancelled.iter().any(|waiting| waiting == method) {
+            lock(&self.state).waiting.insert(id.to_string(), method.to_owned());
+            return;
+        }
         if crash.is_some_and(|crash| self.behavior.crash_on.contains(&crash)) {
             self.crash(Crash::Code(1));
         }
@@ -128,6 +134,11 @@ impl ScriptedAcpAgent {
         }
     }
 
+    /// A stored login may be deleted while the agent runs.
+    fn is_logged_in(&self, authenticated: bool) -> bool {
+        self.behavior.credentials.as_ref().map_or(authenticated, |credentials| credentials.exists())
+    }
+
     /// Checks that such a request is allowed now.
     fn in_order(&self, method: &str) -> Result<(), RpcError> {
         let state = lock(&self.state);
@@ -135,7 +146,11 @@ impl ScriptedAcpAgent {
             ("initialize", None) => Ok(()),
             ("initialize", Some(_)) => Err(RpcError::new(INVALID_REQUEST, "initialize was called before")),
             (_, None) => Err(RpcError::new(INVALID_REQUEST, "call initialize first")),
-            (_, Some(_)) if !method.starts_with("session/") || !self.behavior.needs_auth || state.authenticated => {
+            (_, Some(_))
+                if !method.starts_with("session/")
+                    || !self.behavior.needs_auth
+                    || self.is_logged_in(state.authenticated) =>
+            {
                 Ok(())
             }
             (_, Some(_)) => Err(RpcError::new(NEEDS_AUTH, "Authentication required")),
@@ -181,6 +196,14 @@ impl ScriptedAcpAgent {
                 self.store.delete(&request.session_id.0);
                 Ok(json!({}))
             }
+            "session/set_title" if can.title => {
+                let request: acp::SetSessionTitleRequest = check::read(params)?;
+                let session = self.session(&request.session_id.0)?;
+                let mut memory = lock(&session.memory);
+                memory.title = Some(request.title);
+                self.save(&memory);
+                Ok(json!({}))
+            }
             "session/set_mode" => {
                 let request: acp::SetSessionModeRequest = check::read(params)?;
                 let mode = request.mode_id.0.to_string();
@@ -207,11 +230,15 @@ impl ScriptedAcpAgent {
             ("delete", can.delete),
             ("fork", can.fork),
             ("additionalDirectories", can.additional_directories),
+            ("title", can.title),
         ];
         let abilities: Map<String, Value> =
             abilities.iter().filter(|(_, can)| *can).map(|(name, _)| ((*name).to_owned(), json!({}))).collect();
         let takes = |what| behavior.takes.contains(&what);
         let methods = behavior.auth_methods.iter().map(|id| json!({"id": id, "name": id}));
+        let is_terminal = behavior.terminal_login && params["clientCapabilities"]["auth"]["terminal"] == true;
+        let terminal = json!({"type": "terminal", "id": "terminal", "name": "Terminal", "args": ["--login"]});
+        let methods = methods.chain(is_terminal.then_some(terminal));
         Ok(json!({
             "protocolVersion": 1,
             "agentInfo": {"name": "acp-agent", "title": "Scripted ACP agent", "version": env!("CARGO_PKG_VERSION")},
@@ -235,6 +262,9 @@ impl ScriptedAcpAgent {
                 INVALID_PARAMS,
                 format!("there is no way {} to authenticate", request.method_id.0),
             ));
+        }
+        if let Some(credentials) = &self.behavior.credentials {
+            std::fs::write(credentials, "logged in").map_err(|error| RpcError::new(INTERNAL, error.to_string()))?;
         }
         lock(&self.state).authenticated = true;
         Ok(json!({}))
@@ -382,7 +412,19 @@ impl ScriptedAcpAgent {
         Ok(())
     }
 
+    fn cancelled(&self, id: &Value) {
+        let Some(method) = lock(&self.state).waiting.remove(&id.to_string()) else { return };
+        if let Some(store) = &self.behavior.store {
+            // A test looks for the file.
+            std::fs::write(store.join("cancelled"), method).ok();
+        }
+        self.peer.respond(id, &Err(RpcError::new(-32800, "Request cancelled")));
+    }
+
     fn notified(&self, method: &str, params: &Value) {
+        if method == "$/cancel_request" {
+            return self.cancelled(&params["requestId"]);
+        }
         if method != "session/cancel" {
             return;
         }

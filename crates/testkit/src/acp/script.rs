@@ -132,6 +132,9 @@ pub(super) struct Request {
     pub(super) method: String,
     #[serde(default)]
     pub(super) params: Value,
+    /// Cancel it at once (`$/cancel_request`), and wait for the answer to that.
+    #[serde(default)]
+    pub(super) cancel: bool,
 }
 
 #[derive(Debug, Deserialize)]

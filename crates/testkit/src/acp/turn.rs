@@ -187,6 +187,10 @@ impl TurnRunner {
             ScriptStep::Raw(line) => self.agent.peer.line(line.to_string()),
             ScriptStep::Request(request) => {
                 let request_id = self.agent.peer.ask(&request.method, &request.params, &self.wait);
+                if request.cancel {
+                    let id: Value = serde_json::from_str(&request_id).unwrap_or_default();
+                    self.agent.peer.notify("$/cancel_request", &json!({"requestId": id}));
+                }
                 let answer = self.wait.answer(&request_id);
                 self.report(&request.method, answer);
             }

@@ -35,6 +35,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use self::chat::{AcpChat, ONE_SHOT_CHAT, one_shot_session};
 pub(crate) use self::contents::TerminalText;
 pub(crate) use self::one_shot::OneShotProcess;
+pub(crate) use self::open::AUTH_REQUIRED;
 use self::process::AgentProcess;
 use self::worker::{SessionWorker, WorkerCommand};
 use crate::agent::*;
@@ -121,6 +122,11 @@ impl AgentSession for AcpSession {
     async fn configure(&self, values: Extra) {
         // A closed session has nothing to configure.
         self.commands.send(WorkerCommand::Configure(values)).await.ok();
+    }
+
+    async fn set_title(&self, title: String) {
+        // A closed session has no title to change.
+        self.commands.send(WorkerCommand::SetTitle(title)).await.ok();
     }
 
     fn stored(&self, mark: &FrameCursor) {

@@ -1,6 +1,7 @@
 //! An agent's process: the state that its reader, its worker and the session share.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,11 +52,13 @@ struct ProcessState {
     last_was_cancelled: bool,
     /// A person denied a request of the newest turn.
     was_denied: bool,
+    /// The last turn failed because the agent requires a login.
+    last_needs_login: bool,
     /// The last frame that no host will read again once all reports are stored.
     reported: u64,
     ended: Option<String>,
     /// The ids of the agent's requests that are not answered yet. [`ASKED`] bounds them.
-    open_requests: HashSet<String>,
+    open_requests: HashMap<String, watch::Sender<bool>>,
 }
 
 /// Our conversation.
@@ -141,9 +144,10 @@ impl AgentProcess {
             last: None,
             last_was_cancelled: false,
             was_denied: false,
+            last_needs_login: false,
             reported: 0,
             ended: None,
-            open_requests: HashSet::new(),
+            open_requests: HashMap::new(),
         };
         Self {
             agent_connection,
@@ -218,9 +222,20 @@ impl AgentProcess {
 
     // Its requests.
 
-    /// Notes a request of the agent. `false`: one with the same id is not answered yet.
-    pub(super) fn open_request(&self, id: &Id) -> bool {
-        self.state().open_requests.insert(id.as_json().to_owned())
+    /// Notes a request of the agent, unless one with the same id is not answered yet. The receiver learns if the agent
+    /// cancels it.
+    pub(super) fn open_request(&self, id: &Id) -> Option<watch::Receiver<bool>> {
+        match self.state().open_requests.entry(id.as_json().to_owned()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(entry) => Some(entry.insert(watch::Sender::new(false)).subscribe()),
+        }
+    }
+
+    /// Notes that the agent does not wait for the answer to a request any more. The id is JSON.
+    pub(super) fn cancel_request(&self, id: &str) {
+        if let Some(cancelled) = self.state().open_requests.get(id) {
+            cancelled.send_replace(true);
+        }
     }
 
     pub(super) fn close_request(&self, id: &Id) {
@@ -360,6 +375,7 @@ impl AgentProcess {
         let ended = result.as_ref().map_or_else(|error| TurnOutcome::Failed(error.to_string()), |()| TurnOutcome::Well);
         state.last = Some((turn.sink.turn().clone(), ended));
         state.last_was_cancelled = turn.cancelled.borrow().is_some();
+        state.last_needs_login = matches!(result, Err(AgentError::LoginRequired { .. }));
         drop(state);
         // If nobody waits any more, it was cancelled.
         turn.reply.send(result).ok();
@@ -375,6 +391,11 @@ impl AgentProcess {
     pub(super) fn was_cancelled(&self) -> bool {
         let state = self.state();
         state.turn.as_ref().map_or(state.last_was_cancelled, |turn| turn.cancelled.borrow().is_some())
+    }
+
+    /// Returns whether the last turn failed because the agent requires a login.
+    pub(super) fn needs_login(&self) -> bool {
+        self.state().last_needs_login
     }
 
     /// Marks a turn as cancelled, and notifies the agent. Repeated notifications do no harm.
@@ -405,6 +426,14 @@ impl AgentProcess {
     /// The reason of its end, once it has ended.
     pub(super) fn ended(&self) -> Option<String> {
         self.state().ended.clone()
+    }
+
+    /// The reason of its end, which its reader is about to know: it waits for that at most so long.
+    pub(super) async fn wait_for_end(&self, most: Duration) -> Option<String> {
+        let mut changes = self.changes();
+        let known = async { while self.ended().is_none() && changes.changed().await.is_ok() {} };
+        timeout(most, known).await.ok();
+        self.ended()
     }
 
     /// Gives up its turn and its unstored reports: the turn counts as cancelled, and every frame as settled.

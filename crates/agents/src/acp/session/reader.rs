@@ -22,9 +22,10 @@ use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
 use super::worker::until;
-use crate::acp::connection::{CallPurpose, FrameTracker, error_text, turn_of};
+use crate::acp::connection::{CANCEL_REQUEST, CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
+use crate::acp::program::AcpProgram;
 use crate::agent::*;
 
 /// The time that an agent's last frames wait to be stored before the shim may forget them.
@@ -123,8 +124,18 @@ pub(super) struct DecodedFrame {
     /// An earlier host has reported it.
     pub(super) again: bool,
     pub(super) events: Vec<AgentEvent>,
+    /// Becomes true if the agent cancels the request of this frame.
+    pub(super) cancelled: Option<watch::Receiver<bool>>,
     /// The turn is over.
     ended: Option<Result<(), AgentError>>,
+}
+
+/// The params of `$/cancel_request`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelledRequest<'a> {
+    #[serde(borrow)]
+    request_id: &'a RawValue,
 }
 
 /// The reason why reading ends.
@@ -202,7 +213,7 @@ impl ProcessReader {
         if again && !self.past.open.remove(&number) {
             return Ok(());
         }
-        let mut decoded = DecodedFrame { frame: number, again, events: Vec::new(), ended: None };
+        let mut decoded = DecodedFrame { frame: number, again, events: Vec::new(), cancelled: None, ended: None };
         self.decode(line, &mut decoded).await;
         self.process.with_frames(|frames| {
             frames.mark_handled(number);
@@ -246,6 +257,12 @@ impl ProcessReader {
         match message {
             RpcMessage::Request(request) => self.request(request, decoded).await,
             RpcMessage::Notification { .. } if decoded.again => {}
+            RpcMessage::Notification { method, params } if method == CANCEL_REQUEST => {
+                let cancelled = params.and_then(|params| serde_json::from_str::<CancelledRequest>(params.get()).ok());
+                if let Some(cancelled) = cancelled {
+                    self.process.cancel_request(cancelled.request_id.get());
+                }
+            }
             RpcMessage::Notification { method, params } => {
                 if method == acp::CLIENT_METHOD_NAMES.session_update {
                     self.update(params, decoded);
@@ -329,7 +346,7 @@ impl ProcessReader {
         let Some(id) = id.text() else { return };
         if let Some(turn) = turn_of(&id) {
             if self.process.runs(turn) {
-                let (events, result) = answered(outcome, &self.chat.program.display_name, self.process.was_denied());
+                let (events, result) = answered(outcome, &self.chat.program, self.process.was_denied());
                 decoded.events.extend(events);
                 decoded.ended = Some(result);
             }
@@ -429,7 +446,7 @@ async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolC
 /// The end of a turn, by the answer to its prompt.
 fn answered(
     outcome: Result<&RawValue, ErrorObject>,
-    name: &str,
+    program: &AcpProgram,
     was_denied: bool,
 ) -> (Vec<AgentEvent>, Result<(), AgentError>) {
     let failed = |why: String| (Vec::new(), Err(AgentError::TurnFailed(why)));
@@ -438,10 +455,14 @@ fn answered(
             Ok(response) => map::turn_end(&response, was_denied),
             Err(error) => failed(format!("the agent's answer to the prompt is invalid: {error}")),
         },
-        Err(error) if error.code == AUTH_REQUIRED => failed(format!(
-            "the agent requires you to log in ({}): log in with {name} itself, then try again",
-            error_text(&error)
-        )),
+        Err(error) if error.code == AUTH_REQUIRED => {
+            let AcpProgram { id, display_name, .. } = program;
+            let words = format!(
+                "{display_name} requires you to log in ({}): run `grove agents login {id}`, then try again",
+                error_text(&error)
+            );
+            (Vec::new(), Err(AgentError::LoginRequired { words, has_methods: false }))
+        }
         Err(error) => failed(format!("the agent says: {}", error_text(&error))),
     }
 }

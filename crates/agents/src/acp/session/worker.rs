@@ -3,6 +3,7 @@
 
 mod configure;
 mod fork;
+mod login;
 mod start;
 
 use std::sync::Arc;
@@ -15,9 +16,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use self::login::login_question_id;
 use super::chat::AcpChat;
 use super::choices::ChosenSetting;
 use super::exit_message::with_stderr_tail;
+use super::one_shot::OneShotProcess;
 use super::open::ContextRetention;
 use super::process::{AgentProcess, RunningTurn, TurnOrigin};
 use super::session_record::{PromptRecord, SessionRecord, TurnOutcome};
@@ -47,6 +50,7 @@ pub(super) enum WorkerCommand {
     Prompt(Box<Prompt>, TurnSink, TurnReply),
     Resume(Box<Prompt>, Resumption, TurnSink, TurnReply),
     Configure(Extra),
+    SetTitle(String),
     Fork(ForkReply),
     Close(CloseReason, oneshot::Sender<()>),
 }
@@ -71,6 +75,10 @@ pub(super) struct SessionWorker {
     lost_conversation: bool,
     /// Copies made by other processes, while there is no process here.
     copies: JoinSet<()>,
+    /// The title that the agent has to be told.
+    title: Option<String>,
+    /// The open question how to log in, and its answer, of a turn that an earlier host began.
+    login_question: Option<PendingRequest>,
 }
 
 /// The reason to look at a process.
@@ -102,6 +110,8 @@ impl SessionWorker {
             context_retention,
             lost_conversation: false,
             copies: JoinSet::new(),
+            title: None,
+            login_question: None,
         }
     }
 
@@ -122,6 +132,10 @@ impl SessionWorker {
                     self.resume(*prompt, from, turn, reply).await;
                 }
                 WakeReason::WorkerCommand(Some(WorkerCommand::Configure(values))) => self.configure(values).await,
+                WakeReason::WorkerCommand(Some(WorkerCommand::SetTitle(title))) => {
+                    self.title = Some(title);
+                    self.send_title().await;
+                }
                 WakeReason::WorkerCommand(Some(WorkerCommand::Fork(copied))) => self.fork(copied).await,
                 WakeReason::WorkerCommand(Some(WorkerCommand::Close(why, done))) => {
                     self.close(why).await;
@@ -266,7 +280,9 @@ impl SessionWorker {
                 self.report(turn, vec![AgentEvent::Notice(notice)]).await;
             }
         }
-        if self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
+        // An agent that requires a login asks for it when it opens a conversation.
+        let needs_login = self.alive.as_ref().is_some_and(|alive| alive.process.needs_login());
+        if needs_login || self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
             self.stop().await;
         }
         Ok(())
@@ -318,6 +334,9 @@ impl SessionWorker {
             reply.send(Err(AgentError::TurnFailed("the agent already runs another turn".to_owned()))).ok();
             return;
         }
+        let (mut from, asked) = (from, login_question_id(turn.turn(), 0));
+        let position = from.waiting.iter().position(|waiting| waiting.request.as_str().starts_with(asked.as_str()));
+        self.login_question = position.map(|at| from.waiting.remove(at));
         let grace = self.chat.pool.options().shim_limits.grace;
         let session_record = SessionRecord::read(self.chat.folder())
             .await
@@ -446,6 +465,7 @@ impl SessionWorker {
             if why == CloseReason::Removed {
                 end_processes_in(self.chat.folder(), self.chat.pool.options().shim_limits.grace).await.ok();
                 super::remove(self.chat.folder()).await;
+                self.delete_at_agent();
             }
             return;
         };
@@ -481,6 +501,24 @@ impl SessionWorker {
             session_record.turn.ended = Some(ended);
             session_record.write(self.chat.folder()).await;
         }
+    }
+
+    /// Has another process of the agent delete the conversation, if agents of its kind do that. Nobody waits for it.
+    fn delete_at_agent(&self) {
+        let Some(id) = self.agent_session_id.clone().filter(|_| self.chat.profile.deletes_sessions()) else { return };
+        let chat = Arc::new(self.chat.one_shot_chat());
+        tokio::spawn(async move {
+            let deleted = async {
+                let one_shot = OneShotProcess::start(chat).await.map_err(|error| error.to_string())?;
+                let (request, method) = (acp::DeleteSessionRequest::new(id), acp::AGENT_METHOD_NAMES.session_delete);
+                let deleted: Result<serde_json::Value, _> = one_shot.call(method, &request).await;
+                one_shot.end().await;
+                deleted.map(drop).map_err(|error| error.to_string())
+            };
+            if let Err(error) = deleted.await {
+                tracing::debug!(%error, "an agent did not delete its session");
+            }
+        });
     }
 
     /// Tells the agent that the conversation is over for good.

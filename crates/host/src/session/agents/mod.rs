@@ -340,6 +340,16 @@ impl ChatAgents {
         }
     }
 
+    /// Tells the agent of the main chat the title that a person gave the session.
+    pub(super) fn set_title(&mut self, title: String, spawn: &dyn Spawn) {
+        let Some(connection) = self.connections.get(&ChatId::from(Session::MAIN_CHAT)) else { return };
+        // An agent that is not there has no session to rename.
+        if let AgentConnection::Ready(agent) = &connection.backend {
+            let agent = agent.clone();
+            spawn.spawn(Box::pin(async move { agent.set_title(title).await }));
+        }
+    }
+
     /// Notes that an agent waits for an answer.
     pub(super) fn await_answer(&mut self, chat: &ChatId, turn: &TurnId, request: RequestId, sender: AnswerSender) {
         self.answers.insert(chat, turn, request, sender);
