@@ -1,14 +1,15 @@
 //! The traits of an agent backend, and the messages between it and the host.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::*;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::setup::{AgentAbilities, AgentSetup};
+use crate::setup::{AgentAbilities, AgentSetup, ToolFilter};
 use crate::spills::SpillStore;
 
 /// A kind of agent.
@@ -157,6 +158,8 @@ pub struct OpenSession {
     pub start: AgentStart,
     /// What the session's creator configures. The agent can honour all of it ([`Agent::abilities`]).
     pub setup: Arc<AgentSetup>,
+    /// The tools that clients offer at any time.
+    pub client_tools: ClientTools,
 }
 
 /// When the process of an agent starts.
@@ -196,10 +199,43 @@ impl ConversationHistory for () {
 }
 
 /// A tool, and the client that runs it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OfferedTool {
     pub client: ClientId,
     pub tool: ClientTool,
+}
+
+/// The tools that the clients of a session offer, as they come and go.
+#[derive(Clone, Debug)]
+pub struct ClientTools(watch::Receiver<Arc<[OfferedTool]>>);
+
+impl ClientTools {
+    /// The tools that the sender gives.
+    pub fn new(offered: watch::Receiver<Arc<[OfferedTool]>>) -> Self {
+        Self(offered)
+    }
+
+    /// The tools that a filter allows. Of several tools of one name, the first counts.
+    pub fn allowed(&self, filter: &ToolFilter) -> Vec<OfferedTool> {
+        let mut names = HashSet::new();
+        let offered = self.0.borrow();
+        let allowed = offered.iter().filter(|offered| filter.allows(&offered.tool.name));
+        allowed.filter(|offered| names.insert(offered.tool.name.as_str())).cloned().collect()
+    }
+
+    /// A receiver of later changes.
+    pub fn changes(&self) -> watch::Receiver<Arc<[OfferedTool]>> {
+        let mut changes = self.0.clone();
+        changes.mark_unchanged();
+        changes
+    }
+}
+
+/// No client offers a tool.
+impl Default for ClientTools {
+    fn default() -> Self {
+        Self(watch::channel(Arc::default()).1)
+    }
 }
 
 /// The state of a turn when the host ended.
@@ -389,6 +425,9 @@ pub struct ToolUpdate {
     pub extra: Option<Extra>,
     /// Its permission request, if it asks first.
     pub permission: Option<PermissionPrompt>,
+    /// The client that runs it, and the receiver of its result: for a new call, with a permission request.
+    pub client: Option<ClientId>,
+    pub result: Option<oneshot::Sender<ToolResult>>,
 }
 
 impl ToolUpdate {
@@ -406,6 +445,8 @@ impl ToolUpdate {
             structured: None,
             extra: None,
             permission: None,
+            client: None,
+            result: None,
         }
     }
 }

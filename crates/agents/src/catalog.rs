@@ -92,6 +92,7 @@ impl AgentEntry {
             args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
             auth: self.sign_in(&env).map(str::to_owned),
             files: FileScope::default(),
+            mcp_servers: Vec::new(),
             env,
         }
     }

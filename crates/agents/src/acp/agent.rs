@@ -11,10 +11,12 @@ use tokio::sync::{mpsc, watch};
 use super::connection::AgentCallError;
 use super::pool::ProcessPool;
 use super::program::AcpProgram;
+use super::quirks::{ProgramQuirks, SystemMessageWay, ToolFilterWay};
 use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
+use crate::setup::{AgentAbilities, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
 
 /// The limit of an agent's own sessions that are listed. More are left out.
 pub const LISTED: usize = 1_000;
@@ -32,6 +34,8 @@ pub struct AcpAgent {
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
+    /// What it announced when it was last initialized.
+    capabilities: Mutex<Option<acp::AgentCapabilities>>,
 }
 
 /// A conversation that the agent stores itself.
@@ -47,7 +51,11 @@ pub struct ListedSession {
 
 impl AcpAgent {
     pub fn new(program: AcpProgram, pool: Arc<ProcessPool>) -> Self {
-        let profile = AgentProfile { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
+        let profile = AgentProfile {
+            models: watch::Sender::new(Vec::new()),
+            settings: Mutex::default(),
+            capabilities: Mutex::default(),
+        };
         Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
 
@@ -113,6 +121,7 @@ impl AcpAgent {
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         OneShotProcess::start(Arc::new(self.chat(&opening)?.without_services())).await
     }
@@ -162,6 +171,34 @@ impl Agent for AcpAgent {
         Some(profile.unwrap_or_else(|| SessionConfig::of(Extra::new())))
     }
 
+    fn abilities(&self) -> AgentAbilities {
+        let (quirks, announced) = (ProgramQuirks::of(&self.program), self.profile.announced());
+        let reaches = |has: fn(&acp::McpCapabilities) -> bool| match &announced {
+            Some(announced) if has(&announced.mcp_capabilities) => Support::Yes,
+            Some(_) => Support::No,
+            None => Support::Unknown,
+        };
+        let overrides = |announced: &acp::AgentCapabilities| {
+            let mode = announced.session_capabilities.system_prompt.as_ref().and_then(|able| able.mode.as_ref());
+            mode.is_some_and(|mode| mode.override_.is_some())
+        };
+        let is_native =
+            quirks.system_message == SystemMessageWay::Metadata || announced.as_ref().is_some_and(overrides);
+        AgentAbilities {
+            mcp: McpAbilities { stdio: Support::Yes, http: reaches(|able| able.http), sse: reaches(|able| able.sse) },
+            system_message: match is_native {
+                true => SystemMessageAbility::Native,
+                false => SystemMessageAbility::BeforeFirstPrompt,
+            },
+            tool_filter: match quirks.tool_filter {
+                ToolFilterWay::None => ToolFilterAbility::OfferedTools,
+                ToolFilterWay::Arguments | ToolFilterWay::Metadata => ToolFilterAbility::Native,
+            },
+            // Their own configurations decide when they ask.
+            asks_before: Vec::new(),
+        }
+    }
+
     fn edits_files(&self) -> bool {
         true
     }
@@ -181,6 +218,15 @@ impl Agent for AcpAgent {
 }
 
 impl AgentProfile {
+    /// Stores what an agent announces.
+    pub(crate) fn capabilities(&self, announced: &acp::AgentCapabilities) {
+        *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = Some(announced.clone());
+    }
+
+    fn announced(&self) -> Option<acp::AgentCapabilities> {
+        self.capabilities.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Stores the models that a session reports.
     pub(crate) fn models(&self, settings: &AgentSettings) {
         let models = settings.models();

@@ -8,6 +8,7 @@ use std::{env, fmt};
 use grove_core::AgentId;
 
 use crate::agent::AgentError;
+use crate::setup::McpServer;
 
 /// An agent that speaks ACP, and its command line. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct AcpProgram {
     pub auth: Option<String>,
     /// The files that it may use through Grove.
     pub files: FileScope,
+    /// The MCP servers of the configuration, for all of its sessions.
+    pub mcp_servers: Vec<McpServer>,
 }
 
 /// The files that an agent may read and write through Grove. Grove's own files are never among them.
@@ -91,6 +94,7 @@ mod tests {
             env: BTreeMap::from([("API_KEY".to_owned(), "hunter2".to_owned())]),
             auth: None,
             files: FileScope::default(),
+            mcp_servers: Vec::new(),
         }
     }
 

@@ -235,6 +235,9 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(&who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
+                Change::Session(_, SessionEvent::ActiveClientSet(_) | SessionEvent::ActiveClientRemoved(_)) => {
+                    self.agents.offer_tools(&self.tip);
+                }
                 Change::Session(_, SessionEvent::TitleChanged(title)) => self.workspace.named_by(title.source()),
                 Change::Session(..) | Change::Root(_) => {}
             }

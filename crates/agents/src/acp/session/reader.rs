@@ -21,6 +21,7 @@ use super::chat::AcpChat;
 use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
+use crate::acp::client_tools::Shown;
 use crate::acp::connection::{CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
@@ -188,6 +189,9 @@ impl ProcessReader {
         }
         if let Some(result) = decoded.ended {
             self.asking.clear();
+            if let Some(tools) = &self.process.tools {
+                tools.end_turn();
+            }
             let services = Arc::clone(&self.process.services);
             self.tasks.spawn(async move {
                 services.release_terminals().await;
@@ -262,6 +266,7 @@ impl ProcessReader {
         }
         match content {
             UpdateContent::Events(mut events) => {
+                events.retain(|event| self.is_shown(event));
                 for event in &mut events {
                     if let AgentEvent::Tool(update) = event {
                         self.complete(update);
@@ -275,6 +280,14 @@ impl ProcessReader {
             UpdateContent::Options(options) => {
                 self.chosen(decoded, self.process.with_choices(|choices| choices.take_options(options)));
             }
+        }
+    }
+
+    /// Returns whether an event is shown: a call of a client's tool is shown as the client's call alone.
+    fn is_shown(&self, event: &AgentEvent) -> bool {
+        match (&self.process.tools, event) {
+            (Some(tools), AgentEvent::Tool(update)) => tools.note(update) == Shown::Yes,
+            _ => true,
         }
     }
 
