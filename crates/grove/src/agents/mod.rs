@@ -165,6 +165,7 @@ fn of_file(
         args,
         auth: config.auth.clone().or(sign_in),
         files: config.files,
+        mcp_servers: Vec::new(),
         env,
     };
     // Another command may not be the one of the package.
