@@ -49,6 +49,7 @@ mod prompt;
 mod question;
 mod report;
 mod server;
+mod servers;
 mod session;
 mod sessions;
 mod settings;
