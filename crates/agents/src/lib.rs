@@ -63,6 +63,7 @@ pub mod acp;
 mod agent;
 pub mod catalog;
 pub mod limits;
+mod offered_tools;
 pub mod scripted;
 pub mod setup;
 mod spills;

@@ -2,7 +2,7 @@
 //!
 //! The agent starts the program of [`relay`], which passes MCP messages between its stdio and a socket in the folder of
 //! the agent's shim. The host answers them there ([`ToolServer`]). The socket serves the tools of this one chat and
-//! nothing else: whoever holds its secret can neither approve nor see anything.
+//! nothing else: its secret gives no right to approve or to see anything.
 //!
 //! - `calls`: the calls of a process, each a call of the session that a client runs. The agent announces its calls
 //!   itself as well; `announced` recognizes those, so that a call is shown once.
@@ -43,7 +43,7 @@ pub const SECRET_VARIABLE: &str = "GROVE_TOOLS_SECRET";
 
 /// The first line of a connection.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-struct Hello {
+struct ToolGreeting {
     secret: String,
     /// Names the program's process, so that its requests keep their names on another connection.
     process: String,

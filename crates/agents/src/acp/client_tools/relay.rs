@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 
-use super::{FOLDER_VARIABLE, Hello, MESSAGE_BYTES, OPEN_REQUESTS, SECRET_VARIABLE, address, next_line};
+use super::{FOLDER_VARIABLE, MESSAGE_BYTES, OPEN_REQUESTS, SECRET_VARIABLE, ToolGreeting, address, next_line};
 use crate::acp::random;
 
 /// The pauses between attempts to connect, the first and the longest.
@@ -50,7 +50,7 @@ impl RelayOptions {
 }
 
 /// A connection to the host.
-struct HostConnection {
+struct RelayConnection {
     writer: OwnedWriteHalf,
     lines: mpsc::Receiver<String>,
 }
@@ -61,12 +61,12 @@ pub async fn run(
     from_agent: impl AsyncRead + Send + Unpin + 'static,
     mut to_agent: impl AsyncWrite + Unpin,
 ) -> Result<(), RelayError> {
-    let hello = Hello { secret: options.secret, process: random::tag() };
+    let hello = ToolGreeting { secret: options.secret, process: random::tag() };
     let hello = json!(hello).to_string() + "\n";
     let mut requests = lines(BufReader::new(from_agent));
     // Requests without an answer, oldest first: they are repeated when the host is back.
     let mut open: VecDeque<(Value, String)> = VecDeque::new();
-    let mut host: Option<HostConnection> = None;
+    let mut host: Option<RelayConnection> = None;
     let (mut pause, longest) = PAUSES;
     loop {
         if host.is_none()
@@ -118,7 +118,7 @@ async fn write(to_agent: &mut (impl AsyncWrite + Unpin), line: String) -> Result
 }
 
 /// Connects, and repeats the open requests. `None` if the host is away.
-async fn connect(folder: &std::path::Path, hello: &str, open: &VecDeque<(Value, String)>) -> Option<HostConnection> {
+async fn connect(folder: &std::path::Path, hello: &str, open: &VecDeque<(Value, String)>) -> Option<RelayConnection> {
     let address = address(folder).ok()?;
     let stream = UnixStream::connect(address.path()).await.ok()?;
     let (reader, mut writer) = stream.into_split();
@@ -127,7 +127,7 @@ async fn connect(folder: &std::path::Path, hello: &str, open: &VecDeque<(Value, 
         writer.write_all(line.as_bytes()).await.ok()?;
         writer.write_all(b"\n").await.ok()?;
     }
-    Some(HostConnection { writer, lines: lines(BufReader::new(reader)) })
+    Some(RelayConnection { writer, lines: lines(BufReader::new(reader)) })
 }
 
 /// Reads lines in a task of their own. They end with the stream, or at a line that is too long.

@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::calls::ToolCalls;
-use super::{CALL_PREFIX, HELLO_BYTES, Hello, MESSAGE_BYTES, OPEN_REQUESTS, address, messages, next_line};
+use super::{CALL_PREFIX, HELLO_BYTES, MESSAGE_BYTES, OPEN_REQUESTS, ToolGreeting, address, messages, next_line};
 
 /// The connections at a time; a further one waits.
 pub const CONNECTIONS: usize = 8;
@@ -80,7 +80,7 @@ async fn serve(stream: UnixStream, calls: Arc<ToolCalls>) {
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let Ok(Ok(Some(first))) = timeout(HELLO_TIME, next_line(&mut reader, HELLO_BYTES)).await else { return };
-    let Ok(Hello { secret, process }) = serde_json::from_str(&first) else { return };
+    let Ok(ToolGreeting { secret, process }) = serde_json::from_str(&first) else { return };
     let is_named = process.len() <= PROCESS_NAME && process.chars().all(|c| c.is_ascii_alphanumeric());
     let is_known = calls.knows(&secret) || !Check::ToolsSecret.is_enforced();
     if !is_ours || !is_known || !is_named {

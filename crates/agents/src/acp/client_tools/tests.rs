@@ -42,12 +42,12 @@ fn offered(names: &[&str]) -> Arc<[OfferedTool]> {
 }
 
 /// The agent's end of the program that it starts.
-struct Agent {
+struct RelayedAgent {
     stdin: tokio::io::WriteHalf<DuplexStream>,
     stdout: Lines<BufReader<ReadHalf<DuplexStream>>>,
 }
 
-impl Agent {
+impl RelayedAgent {
     fn start(folder: &Path, secret: String) -> Self {
         let (near, far) = tokio::io::duplex(1 << 16);
         let (from_agent, to_agent) = tokio::io::split(far);
@@ -101,7 +101,7 @@ async fn who_does_not_know_the_secret_gets_no_tools() {
         timeout(DEADLINE, reader.read_to_string(&mut answer)).await.unwrap().ok();
         assert_eq!(answer, "", "{secret:?}");
     }
-    let mut agent = Agent::start(folder.path(), calls.secret());
+    let mut agent = RelayedAgent::start(folder.path(), calls.secret());
     assert_eq!(agent.tools(1).await, ["add"]);
 }
 
@@ -112,7 +112,7 @@ async fn the_program_of_an_agent_outlives_the_host_and_hears_of_new_tools() {
     let filter = ToolFilter { excluded: ["hidden".to_owned()].into(), ..ToolFilter::default() };
     let calls = Arc::new(ToolCalls::start(folder.path(), offer.tools(), filter.clone()).unwrap());
     let server = ToolServer::start(Arc::clone(&calls)).unwrap();
-    let mut agent = Agent::start(folder.path(), calls.secret());
+    let mut agent = RelayedAgent::start(folder.path(), calls.secret());
     let greeted = agent.ask("initialize", 1).await;
     assert_eq!(greeted["capabilities"]["tools"]["listChanged"], true, "{greeted}");
     assert_eq!(agent.tools(2).await, ["add"], "a filtered tool is not listed");
