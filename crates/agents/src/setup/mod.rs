@@ -174,6 +174,13 @@ impl AgentSetup {
     }
 }
 
+impl SetupChange {
+    /// Returns whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.mcp_servers.is_none() && self.system_message.is_none() && self.tool_filter.is_none()
+    }
+}
+
 impl McpServer {
     /// The values of its variables or headers.
     pub fn secrets(&self) -> impl Iterator<Item = &String> {

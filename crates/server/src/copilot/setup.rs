@@ -42,6 +42,9 @@ impl CopilotPeer {
     /// Changes the setup of a session to what a request names.
     pub(super) async fn configure(&self, session: &SessionRef, params: &OpenParams) -> Result<(), CopilotError> {
         let setup = self.named_setup(params, Some(&session.id)).await?;
+        if setup.is_empty() {
+            return Ok(());
+        }
         Ok(self.host().change_setup(&session.uri, setup).await?)
     }
 

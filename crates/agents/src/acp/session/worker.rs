@@ -73,6 +73,8 @@ pub(super) struct SessionWorker {
     context_retention: ContextRetention,
     /// The agent's own conversation could not be reopened, and nobody was told yet.
     lost_conversation: bool,
+    /// No prompt was accepted yet: it may be that nothing was ever said.
+    may_be_unprompted: bool,
     /// Copies made by other processes, while there is no process here.
     copies: JoinSet<()>,
 }
@@ -105,6 +107,7 @@ impl SessionWorker {
             refused: Vec::new(),
             context_retention,
             lost_conversation: false,
+            may_be_unprompted: true,
             copies: JoinSet::new(),
         }
     }
@@ -207,6 +210,9 @@ impl SessionWorker {
     async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Vec<String>, AgentError> {
         self.prepare(Some(turn), prompt.model.as_ref()).await?;
         match self.context_retention {
+            ContextRetention::Retained if self.is_unprompted(prompt).await? => {
+                Ok(self.system_message_before(turn).await.into_iter().collect())
+            }
             ContextRetention::Retained => Ok(Vec::new()),
             ContextRetention::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
@@ -219,6 +225,14 @@ impl SessionWorker {
                 Ok(system_message.into_iter().chain(story.map(|story| content::recap(&story))).collect())
             }
         }
+    }
+
+    /// Returns whether the agent has a system message to be told in a conversation in which nothing was said.
+    async fn is_unprompted(&self, prompt: &Prompt) -> Result<bool, AgentError> {
+        if !self.may_be_unprompted || self.chat.system_message().is_none() {
+            return Ok(false);
+        }
+        Ok(prompt.memory.retell(content::room(RECAP_BYTES)).await?.is_none())
     }
 
     /// The system message, if it goes before the prompt: an agent without a memory of the conversation gets it again.
@@ -327,7 +341,10 @@ impl SessionWorker {
             SessionRecord { process: number, session, capabilities, said: reported_settings, turn }.write(folder)
         };
         match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
-            Ok(()) => self.context_retention = ContextRetention::Retained,
+            Ok(()) => {
+                self.context_retention = ContextRetention::Retained;
+                self.may_be_unprompted = false;
+            }
             // The reader knows the reason better, and reports it.
             Err(AgentCallError::Shim(error)) if !is_about_the_line(&error) => {}
             Err(error) => process.finish(Err(AgentError::TurnFailed(error.to_string()))),
