@@ -33,8 +33,6 @@ pub(crate) struct SessionFollower {
     told: ToldDetails,
     /// The open questions, by their id in the session.
     questions: HashMap<String, OpenQuestion>,
-    /// A notice that is told first.
-    notice: Option<String>,
 }
 
 /// The reported details of the session beside its chat.
@@ -70,7 +68,7 @@ impl SessionFollower {
             settings: session.settings(),
             commands: Vec::new(),
         };
-        Self { session, editor, contents, chat: ReportedChat::default(), told, questions: HashMap::new(), notice: None }
+        Self { session, editor, contents, chat: ReportedChat::default(), told, questions: HashMap::new() }
     }
 
     /// A follower that has told the editor everything that was said.
@@ -83,17 +81,6 @@ impl SessionFollower {
         }
         follower.tell_chat(true).await.ok();
         Ok(follower)
-    }
-
-    /// Notes that the editor's MCP servers do not reach the agent.
-    pub(crate) fn note_servers(&mut self, count: usize) {
-        if count > 0 {
-            let notice =
-                format!("{count} MCP servers of the editor do not reach the agent: configure them in the agent");
-            tracing::warn!(session = self.session.id, "{notice}");
-            // Between the agent's words it would only confuse.
-            self.notice = Some(notice).filter(|_| self.session.editor.notices);
-        }
     }
 
     /// Tells the settings again.
@@ -132,9 +119,6 @@ impl SessionFollower {
 
     /// Tells everything that is new.
     async fn tell(&mut self) -> Result<(), EditorGone> {
-        if let Some(notice) = self.notice.take() {
-            self.send(DueUpdate::Notice(notice)).await?;
-        }
         self.session.take_part();
         self.tell_details().await?;
         self.tell_chat(false).await?;

@@ -52,6 +52,7 @@ mod prompt;
 mod question;
 mod report;
 mod server;
+mod servers;
 mod session;
 mod session_list;
 mod sessions;

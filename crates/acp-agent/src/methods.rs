@@ -137,23 +137,22 @@ impl AcpServer {
     async fn new_session(&self, link: &EditorLink, params: acp::NewSessionRequest) -> Result<MethodReply, ErrorObject> {
         self.sessions.require_room()?;
         let folders = folders(&params.cwd, &params.additional_directories)?;
-        let session = create(link, &new_id()?, self.choice.agent.clone(), folders).await?;
+        let session = create(link, &new_id()?, self.choice.agent.clone(), folders, params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::NewSessionResponse::new(acp::SessionId::new(session.id.as_str()))
             .modes(settings.modes)
             .config_options(settings.options);
-        let mut follower = SessionFollower::from_now_on(session, self.editor.clone());
-        follower.note_servers(params.mcp_servers.len());
+        let follower = SessionFollower::from_now_on(session, self.editor.clone());
         Ok(MethodReply::new(&response)?.followed_by(follower))
     }
 
     async fn load(&self, link: &EditorLink, params: acp::LoadSessionRequest) -> Result<MethodReply, ErrorObject> {
         let session = self.open(link, &params.session_id).await?;
+        session.give_servers(params.mcp_servers).await?;
         let replayed = SessionFollower::replay(session.clone(), self.editor.clone()).await;
-        let mut follower = replayed.map_err(|error| refusal(&error))?;
+        let follower = replayed.map_err(|error| refusal(&error))?;
         self.sessions.insert(&session);
-        follower.note_servers(params.mcp_servers.len());
         let settings = session.settings();
         let response = acp::LoadSessionResponse::new().modes(settings.modes).config_options(settings.options);
         Ok(MethodReply::new(&response)?.followed_by(follower))
@@ -161,11 +160,11 @@ impl AcpServer {
 
     async fn resume(&self, link: &EditorLink, params: acp::ResumeSessionRequest) -> Result<MethodReply, ErrorObject> {
         let session = self.open(link, &params.session_id).await?;
+        session.give_servers(params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::ResumeSessionResponse::new().modes(settings.modes).config_options(settings.options);
-        let mut follower = SessionFollower::from_now_on(session, self.editor.clone());
-        follower.note_servers(params.mcp_servers.len());
+        let follower = SessionFollower::from_now_on(session, self.editor.clone());
         Ok(MethodReply::new(&response)?.followed_by(follower))
     }
 
@@ -183,6 +182,7 @@ impl AcpServer {
         let forked = link.host.client.request_raw::<NewSessionResult>(Method::Fork.as_str(), &source).await;
         let forked = forked.map_err(|error| refusal(&error))?;
         let session = EditorSession::open(&link.host, link.editor, session_list::id_of(&forked.session)).await?;
+        session.give_servers(params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::ForkSessionResponse::new(acp::SessionId::new(session.id.as_str()))
@@ -303,17 +303,17 @@ impl AcpServer {
         (former, agent): (&str, String),
         folders: Vec<String>,
     ) -> Result<Arc<EditorSession>, ErrorObject> {
-        let id = session.id.as_str();
+        let (id, servers) = (session.id.as_str(), session.servers());
         session.close();
         erase(link, former, id).await?;
-        match create(link, id, Some(agent), folders.clone()).await {
+        match create(link, id, Some(agent), folders.clone(), servers.clone()).await {
             Ok(session) => {
                 self.sessions.insert(&session);
                 Ok(session)
             }
             Err(error) => {
                 // The editor's session must stay usable.
-                let again = create(link, id, Some(former.to_owned()), folders).await?;
+                let again = create(link, id, Some(former.to_owned()), folders, servers).await?;
                 self.sessions.insert(&again);
                 tokio::spawn(SessionFollower::from_now_on(again, self.editor.clone()).run());
                 Err(error)
@@ -328,6 +328,7 @@ async fn create(
     id: &str,
     agent: Option<String>,
     folders: Vec<String>,
+    servers: Vec<acp::McpServer>,
 ) -> Result<Arc<EditorSession>, ErrorObject> {
     let params = CreateSessionParams {
         channel: session_uri(id),
@@ -347,7 +348,10 @@ async fn create(
         }
     });
     let failure = match tokio::time::timeout(START, started).await {
-        Ok(Ok(Ok(()))) => return Ok(session),
+        Ok(Ok(Ok(()))) => match session.give_servers(servers).await {
+            Ok(()) => return Ok(session),
+            Err(error) => error,
+        },
         Ok(Ok(Err(error))) => ErrorObject::internal(format!("the agent did not start: {}", error.message)),
         Ok(Err(closed)) => ErrorObject::internal(closed.to_string()),
         Err(_) => ErrorObject::internal(format!("the agent did not start within {} s", START.as_secs())),

@@ -18,6 +18,7 @@ use crate::capabilities::EditorCapabilities;
 use crate::editor::Editor;
 use crate::host::{HostConnection, refusal};
 use crate::report::{ReportedEnd, notice};
+use crate::servers;
 use crate::settings::{SettingChange, SettingSource, ShownSettings};
 
 /// The prompts of one session that wait for their end; a further one is refused.
@@ -44,6 +45,8 @@ pub(crate) struct EditorSession {
     is_closed: watch::Sender<bool>,
     /// The attempts to take part in the session.
     attempts: AtomicU32,
+    /// The editor's MCP servers.
+    servers: Mutex<Vec<acp::McpServer>>,
 }
 
 /// A prompt whose turn has not ended.
@@ -105,6 +108,7 @@ impl EditorSession {
             wake: Notify::new(),
             is_closed: watch::Sender::new(false),
             attempts: AtomicU32::new(0),
+            servers: Mutex::default(),
         }))
     }
 
@@ -132,6 +136,18 @@ impl EditorSession {
         let active_client = SessionActiveClient { client_id: client.to_owned(), ..SessionActiveClient::default() };
         let set = SessionAction::ActiveClientSet(SessionActiveClientSet { active_client });
         self.session.dispatch(Action::Session(set)).ok();
+    }
+
+    /// Gives the agent the editor's MCP servers.
+    pub(crate) async fn give_servers(&self, servers: Vec<acp::McpServer>) -> Result<(), ErrorObject> {
+        servers::give(&self.host, &self.id, &servers).await?;
+        *lock(&self.servers) = servers;
+        Ok(())
+    }
+
+    /// The editor's MCP servers.
+    pub(crate) fn servers(&self) -> Vec<acp::McpServer> {
+        lock(&self.servers).clone()
     }
 
     fn leave(&self) {

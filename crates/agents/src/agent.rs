@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
+pub use crate::offered_tools::{ClientTools, OfferedTool};
 use crate::setup::{AgentAbilities, AgentSetup};
 use crate::spills::SpillStore;
 
@@ -160,6 +161,8 @@ pub struct OpenSession {
     pub start: AgentStart,
     /// What the session's creator configures. The agent can honour all of it ([`Agent::abilities`]).
     pub setup: Arc<AgentSetup>,
+    /// The tools that clients offer at any time.
+    pub client_tools: ClientTools,
 }
 
 /// When the process of an agent starts.
@@ -196,13 +199,6 @@ impl ConversationHistory for () {
     async fn retell(&self, _most: usize) -> Result<Option<String>, AgentError> {
         Ok(None)
     }
-}
-
-/// A tool, and the client that runs it.
-#[derive(Clone, Debug)]
-pub struct OfferedTool {
-    pub client: ClientId,
-    pub tool: ClientTool,
 }
 
 /// The state of a turn when the host ended.
@@ -399,6 +395,9 @@ pub struct ToolUpdate {
     pub extra: Option<Extra>,
     /// Its permission request, if it asks first.
     pub permission: Option<PermissionPrompt>,
+    /// The client that runs it, and the receiver of its result: for a new call, with a permission request.
+    pub client: Option<ClientId>,
+    pub result: Option<oneshot::Sender<ToolResult>>,
 }
 
 impl ToolUpdate {
@@ -416,6 +415,8 @@ impl ToolUpdate {
             structured: None,
             extra: None,
             permission: None,
+            client: None,
+            result: None,
         }
     }
 }

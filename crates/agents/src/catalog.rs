@@ -222,6 +222,7 @@ impl AgentEntry {
             args: self.args.clone(),
             auth: self.sign_in(&env),
             files: FileScope::default(),
+            mcp_servers: Vec::new(),
             env,
             known: Some(Arc::clone(self)),
         }

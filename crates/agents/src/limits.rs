@@ -1,6 +1,11 @@
 //! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
 
 pub use crate::acp::agent::LISTED as AGENT_SESSIONS;
+pub use crate::acp::client_tools::MESSAGE_BYTES as TOOLS_MESSAGE_BYTES;
+pub use crate::acp::client_tools::OPEN_REQUESTS as TOOLS_REQUESTS;
+pub use crate::acp::client_tools::calls::ANNOUNCED_CALLS;
+pub use crate::acp::client_tools::server::CONNECTIONS as TOOLS_CONNECTIONS;
+pub use crate::acp::client_tools::server::HELLO_TIME as TOOLS_HELLO_TIME;
 pub use crate::acp::connection::CALLS as OPEN_CALLS;
 pub use crate::acp::login::{LOGIN_CHOICE_TIME, LOGIN_METHODS, LOGIN_TIME};
 pub use crate::acp::serve::files::READ_BYTES;

@@ -200,6 +200,10 @@ checks! {
     NamedSecretWriters = "named-secret-writers", GROVE, "a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused";
     /// The folder of a shim can be entered by its owner alone.
     ShimFolder = "shim-folder", SHIM, "a_folder_that_others_may_enter_is_refused_and_a_new_one_is_private";
+    /// The tools of clients are served to those alone who know their secret.
+    ToolsSecret = "tools-secret", AGENTS, "who_does_not_know_the_secret_gets_no_tools";
+    /// MCP servers, which are programs, are configured by those alone who may approve.
+    McpServers = "mcp-servers", SERVER, "a_token_without_approve_configures_no_mcp_server";
     /// A path with `..` is not trusted by its beginning.
     TrustedPath = "trusted-path", GROVE, "a_trusted_folder_stays_trusted_with_what_is_below_it_and_nothing_beside_it";
     /// The certificate of a remote host is the pinned one.

@@ -294,6 +294,9 @@ pub(crate) enum Command {
     /// Hold an agent's stdio, so that its turn outlives the host; started by the host, with options on stdin
     #[command(hide = true)]
     AgentShim,
+    /// Serve the tools of a session's clients over MCP on stdin and stdout; started by agents
+    #[command(hide = true)]
+    McpTools,
 }
 
 #[derive(Debug, Subcommand)]

@@ -50,6 +50,7 @@ mod json_errors;
 mod limits;
 mod limits_table;
 mod listeners;
+mod mcp_table;
 mod open_files;
 mod page;
 mod past_requests;
@@ -161,6 +162,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),
+        Command::McpTools => commands::mcp_tools::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -22,6 +22,7 @@ use crate::copilot_table::{self, CopilotConfig};
 use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
 use crate::limits_table::{self, LimitsConfig};
+use crate::mcp_table::{self, ConfiguredServer};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 use crate::telemetry::{self, TelemetryConfig};
@@ -164,6 +165,9 @@ pub(crate) struct Settings {
     pub(crate) telemetry: Setting<TelemetryConfig>,
     /// Model names of the Copilot SDK's programs.
     pub(crate) copilot: Setting<CopilotConfig>,
+    /// The MCP servers of the file. They may contain secrets: only their names are shown.
+    #[serde(serialize_with = "names")]
+    pub(crate) mcp: Setting<BTreeMap<String, ConfiguredServer>>,
     /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
@@ -257,6 +261,7 @@ impl Settings {
             limits: layers.limits()?,
             telemetry: layers.telemetry()?,
             copilot: layers.copilot()?,
+            mcp: layers.mcp()?,
             agents: layers.agents(&catalog.catalog)?,
             catalog,
             data_dir,
@@ -357,6 +362,7 @@ const KEYS: &[&str] = &[
     "limits",
     "telemetry",
     "copilot",
+    "mcp",
     "agents",
     // Read by `PolicyFiles`, again whenever the file changes.
     "policy",
@@ -505,6 +511,13 @@ impl Layers {
         let table = self.values.get("copilot");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: copilot_table::read(&self.file, table)?, source })
+    }
+
+    /// The MCP servers of the file. No flag and no variable sets them.
+    fn mcp(&self) -> Result<Setting<BTreeMap<String, ConfiguredServer>>> {
+        let value = mcp_table::read(&self.file, self.values.get("mcp"))?;
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
+        Ok(Setting { value, source })
     }
 
     /// The agents of the file. No flag and no variable sets them.

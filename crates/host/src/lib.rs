@@ -54,7 +54,8 @@
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
 //! let (working_directories, config, store, setup) = (vec![], None, None, AgentSetup::default());
-//! let wanted = CreateSession { uri, agent: None, model: None, working_directories, config, store, setup };
+//! let wanted =
+//!     CreateSession { uri, agent: None, model: None, working_directories, config, store, setup, active_client: None };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });

@@ -262,6 +262,8 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         | Method::Compact
         | Method::Abort => Scope::Prompt,
         Method::Migrate => Scope::Admin,
+        // An MCP server is a program that runs without asking anybody.
+        Method::Setup => Scope::Approve,
         Method::Workspace(method) => match method {
             WorkspaceMethod::Manifest
             | WorkspaceMethod::Plan

@@ -1,7 +1,6 @@
 //! The ACP agent kind: any program that speaks the protocol.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
@@ -13,10 +12,12 @@ use super::connection::AgentCallError;
 use super::login::{AgentProbe, LOGIN_TIME};
 use super::pool::ProcessPool;
 use super::program::AcpProgram;
+use super::quirks::{ProgramQuirks, SystemMessageWay, ToolFilterWay};
 use super::session::{AUTH_REQUIRED, AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, one_shot_session};
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
+use crate::setup::{AgentAbilities, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
 
 /// The limit of an agent's own sessions that are listed. More are left out.
 pub const LISTED: usize = 1_000;
@@ -34,8 +35,8 @@ pub struct AcpAgent {
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
-    /// A process of it offered to delete sessions.
-    deletes_sessions: AtomicBool,
+    /// What it announced when it was last initialized.
+    capabilities: Mutex<Option<acp::AgentCapabilities>>,
 }
 
 /// A conversation that the agent stores itself.
@@ -54,7 +55,7 @@ impl AcpAgent {
         let profile = AgentProfile {
             models: watch::Sender::new(Vec::new()),
             settings: Mutex::default(),
-            deletes_sessions: AtomicBool::new(false),
+            capabilities: Mutex::default(),
         };
         Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
@@ -139,6 +140,7 @@ impl AcpAgent {
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         OneShotProcess::start(Arc::new(self.chat(&opening)?.without_services())).await
     }
@@ -193,6 +195,34 @@ impl Agent for AcpAgent {
         Some(profile.unwrap_or_else(|| SessionConfig::of(Extra::new())))
     }
 
+    fn abilities(&self) -> AgentAbilities {
+        let (quirks, announced) = (ProgramQuirks::of(&self.program), self.profile.announced());
+        let reaches = |has: fn(&acp::McpCapabilities) -> bool| match &announced {
+            Some(announced) if has(&announced.mcp_capabilities) => Support::Yes,
+            Some(_) => Support::No,
+            None => Support::Unknown,
+        };
+        let overrides = |announced: &acp::AgentCapabilities| {
+            let mode = announced.session_capabilities.system_prompt.as_ref().and_then(|able| able.mode.as_ref());
+            mode.is_some_and(|mode| mode.override_.is_some())
+        };
+        let is_native =
+            quirks.system_message == SystemMessageWay::Metadata || announced.as_ref().is_some_and(overrides);
+        AgentAbilities {
+            mcp: McpAbilities { stdio: Support::Yes, http: reaches(|able| able.http), sse: reaches(|able| able.sse) },
+            system_message: match is_native {
+                true => SystemMessageAbility::Native,
+                false => SystemMessageAbility::BeforeFirstPrompt,
+            },
+            tool_filter: match quirks.tool_filter {
+                ToolFilterWay::None => ToolFilterAbility::OfferedTools,
+                ToolFilterWay::Arguments | ToolFilterWay::Metadata => ToolFilterAbility::Native,
+            },
+            // Their own configurations decide when they ask.
+            asks_before: Vec::new(),
+        }
+    }
+
     fn edits_files(&self) -> bool {
         true
     }
@@ -212,13 +242,18 @@ impl Agent for AcpAgent {
 }
 
 impl AgentProfile {
-    /// Notes the abilities of a process.
-    pub(crate) fn note_abilities(&self, able: &acp::AgentCapabilities) {
-        self.deletes_sessions.store(able.session_capabilities.delete.is_some(), Ordering::Relaxed);
+    /// Stores what an agent announces.
+    pub(crate) fn capabilities(&self, announced: &acp::AgentCapabilities) {
+        *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = Some(announced.clone());
     }
 
+    /// Returns whether a process of it offered to delete sessions.
     pub(crate) fn deletes_sessions(&self) -> bool {
-        self.deletes_sessions.load(Ordering::Relaxed)
+        self.announced().is_some_and(|announced| announced.session_capabilities.delete.is_some())
+    }
+
+    fn announced(&self) -> Option<acp::AgentCapabilities> {
+        self.capabilities.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stores the models that a session reports.

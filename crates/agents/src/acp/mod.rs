@@ -13,6 +13,7 @@
 //! - `connection`: JSON-RPC over the lines of a shim, and which frames are handled.
 //! - `session`: the agent of one chat ([`AgentSession`](crate::AgentSession)): started when it is needed, restarted
 //!   after it died.
+//! - `client_tools`: the tools of clients, as an MCP server for agents. `quirks`: how programs take a session's setup.
 //! - `serve`: files and terminals for agents.
 //! - `pool`: all agent processes of a host: their number, their folders, and which may stop.
 //! - `capture`: every frame in a file, for debugging.
@@ -28,6 +29,7 @@ pub(crate) mod agent;
 #[cfg(test)]
 mod arbitrary_updates;
 mod capture;
+pub mod client_tools;
 pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
@@ -35,6 +37,7 @@ pub(crate) mod login;
 pub(crate) mod map;
 mod pool;
 mod program;
+mod quirks;
 mod random;
 #[cfg(test)]
 mod recorded;

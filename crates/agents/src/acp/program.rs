@@ -10,6 +10,7 @@ use grove_core::AgentId;
 
 use crate::agent::AgentError;
 use crate::catalog::AgentEntry;
+use crate::setup::McpServer;
 
 /// An agent that speaks ACP, and its command line. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct AcpProgram {
     pub files: FileScope,
     /// The facts of the catalog about it; `None` for a program that the catalog does not know.
     pub known: Option<Arc<AgentEntry>>,
+    /// The MCP servers of the configuration, for all of its sessions.
+    pub mcp_servers: Vec<McpServer>,
 }
 
 /// The files that an agent may read and write through Grove. Grove's own files are never among them.
@@ -97,6 +100,7 @@ mod tests {
             auth: Vec::new(),
             files: FileScope::default(),
             known: None,
+            mcp_servers: Vec::new(),
         }
     }
 

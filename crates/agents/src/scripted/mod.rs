@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
+use crate::setup::AgentSetup;
 use crate::spills::SpillStore;
 use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
@@ -67,7 +68,7 @@ impl Agent for ScriptedAgent {
             }
             Some(_) | None => {}
         }
-        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills }))
+        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills, setup: session.setup }))
     }
 
     fn turn_survival(&self) -> TurnSurvival {
@@ -84,12 +85,18 @@ struct ScriptedSession {
     steering: Mutex<HashMap<TurnId, Vec<String>>>,
     /// Holds scripts that are too large for a message.
     spills: Arc<dyn SpillStore>,
+    setup: Arc<AgentSetup>,
 }
 
 impl ScriptedSession {
     // Nothing that can panic happens while it is held, so a poisoned lock still guards complete data.
     fn steering(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<String>>> {
         self.steering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the tools that the session may not use.
+    fn filter(&self, prompt: &mut Prompt) {
+        prompt.client_tools.retain(|offered| self.setup.tool_filter.allows(&offered.tool.name));
     }
 
     async fn script_of(&self, prompt: &Prompt) -> Result<Script, AgentError> {
@@ -131,12 +138,14 @@ impl ScriptedSession {
 
 #[async_trait]
 impl AgentSession for ScriptedSession {
-    async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+    async fn prompt(&self, mut prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+        self.filter(&mut prompt);
         self.run(self.script_of(&prompt).await?, 0, &prompt, &turn).await
     }
 
     /// A script waits in one step at a time, and its question is named after the step.
-    async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
+    async fn resume(&self, mut prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
+        self.filter(&mut prompt);
         let lost = || AgentError::TurnFailed("the script's position is lost".to_owned());
         let PendingRequest { request, answer_from } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use grove_agents::acp::client_tools::RelayProgram;
 use grove_agents::acp::{AcpAgent, AcpProgram, FileScope, NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_agents::*;
 use grove_core::*;
@@ -67,6 +68,7 @@ impl AgentFixture {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
+            relay: RelayProgram { program: PathBuf::new(), args: Vec::new() },
         };
         let program = AcpProgram {
             id: "scripted-acp".into(),
@@ -78,6 +80,7 @@ impl AgentFixture {
             auth: Vec::new(),
             files: FileScope::default(),
             known: None,
+            mcp_servers: Vec::new(),
         };
         Self { folder, work, options, program }
     }
@@ -187,6 +190,7 @@ impl TestSession {
             spills,
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         let agent = agent.open(opening).await.unwrap();
         Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } }
@@ -208,6 +212,7 @@ impl TestSession {
             spills: Arc::new(()),
             start: AgentStart::Now { within: CREATION },
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         let agent = agent.open(opening).await?;
         Ok(Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } })

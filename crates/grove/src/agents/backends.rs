@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_agents::Agent;
+use grove_agents::acp::client_tools::RelayProgram;
 use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions, ShimProcess};
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{AgentId, ChatId, ModelInfo, SessionId};
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 
 use super::{install_advice, offers_of};
 use crate::data_folder;
+use crate::mcp_table;
 use crate::settings::{Settings, environment};
 
 /// How long an agent may take for requests that need no model. Some are interpreters that load for seconds.
@@ -52,6 +54,7 @@ impl Backends {
             capture,
             private,
             documents: editors.clone(),
+            relay: relay_program()?,
         });
         let mut agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let mut models = Vec::new();
@@ -185,6 +188,9 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
             }
         }
     }
+    for program in &mut programs {
+        program.mcp_servers = mcp_table::servers_for(&settings.mcp.value, &program.id);
+    }
     programs
 }
 
@@ -230,6 +236,12 @@ pub(super) fn shim_program() -> Result<ShimProgram> {
         false => std::env::current_exe().context("cannot find this program's file, which runs agents")?,
     };
     Ok(ShimProgram { program, args: vec!["agent-shim".into()] })
+}
+
+/// The program that agents start to reach the tools of clients. They keep its path longer than this process lives.
+fn relay_program() -> Result<RelayProgram> {
+    let program = std::env::current_exe().context("cannot find this program's file, which agents start")?;
+    Ok(RelayProgram { program, args: vec!["mcp-tools".into()] })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {

@@ -232,6 +232,7 @@ fn of_file(
         args,
         auth: config.auth.clone().map_or(sign_in, |auth| vec![auth]),
         files: config.files,
+        mcp_servers: Vec::new(),
         env,
         known: known.cloned(),
     };

@@ -34,6 +34,8 @@ pub struct CreateSession {
     pub store: Option<StoreName>,
     /// What the agent is configured with. An agent that cannot honour all of it is refused.
     pub setup: AgentSetup,
+    /// A client that takes part from the beginning, so that the agent knows its tools.
+    pub active_client: Option<ActiveClient>,
 }
 
 /// The setting by which a client chooses the store of a new session.
@@ -98,6 +100,7 @@ struct CreationPlan {
     agent: Arc<dyn Agent>,
     setup: SessionSetup,
     is_configured: bool,
+    active_client: Option<ActiveClient>,
     fs: Arc<dyn SessionFs>,
     scope: JournalScope,
     at: Timestamp,
@@ -134,6 +137,7 @@ impl Host {
             config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
             store: Some(store.unwrap_or_else(|| fork_plan.like.store.clone())),
             setup: AgentSetup::clone(&fork_plan.setup),
+            active_client: None,
         };
         self.create(wanted, Some((fork_plan, title))).await?;
         Ok(uri)
@@ -214,7 +218,8 @@ impl Host {
         {
             return Err(CreateError::UnknownModel { agent: agent_id, model: model.clone() });
         }
-        wanted.setup.check(agent_id.as_str(), &agent.abilities())?;
+        let offered = wanted.active_client.iter().flat_map(|client| &client.tools).map(|tool| tool.name.as_str());
+        wanted.setup.check(agent_id.as_str(), &agent.abilities(), &offered.collect::<Vec<_>>())?;
         if wanted.working_directories.len() > MAX_DIRECTORIES {
             return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
         }
@@ -249,7 +254,16 @@ impl Host {
         let keeper = SetupKeeper::of(stores, &store);
         let setup = SessionSetup::stored(fs.clone(), id.clone(), keeper).with(Arc::new(wanted.setup));
         let new = NewSession { id, uri, agent: agent_id, model, working_directories, config, store };
-        Ok(CreationPlan { new, agent, setup, is_configured, fs, scope, at: self.0.env.clock.now() })
+        Ok(CreationPlan {
+            new,
+            agent,
+            setup,
+            is_configured,
+            active_client: wanted.active_client,
+            fs,
+            scope,
+            at: self.0.env.clock.now(),
+        })
     }
 
     /// The state of a new session before its agent starts: empty, or with the turns of its fork origin.
@@ -258,10 +272,13 @@ impl Host {
         plan: &CreationPlan,
         from: Option<(ForkPlan, SessionTitle)>,
     ) -> Result<InitialState, CreateError> {
-        let CreationPlan { new, fs, at, .. } = plan;
+        let CreationPlan { new, active_client, fs, at, .. } = plan;
         let (id, at) = (&new.id, *at);
         let mut tip = Session::new(new, at);
         let (mut changes, mut forked, mut hold) = (Vec::new(), Vec::new(), None);
+        let takes_part =
+            |client: &ActiveClient| Change::Session(id.clone(), SessionEvent::ActiveClientSet(client.clone()));
+        changes.extend(active_client.iter().map(takes_part));
         if let Some((fork_plan, title)) = from {
             let source = self.0.env.stores.get(&fork_plan.like.store)?;
             let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), id));

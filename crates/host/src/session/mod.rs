@@ -262,7 +262,7 @@ impl SessionTask {
             }
             ToSession::TreeOutcome(chat, end) => self.finish_operation(&chat, end).await?,
             ToSession::ChangeSetup(change, done) => {
-                done.send(self.change_setup(change).await).ok();
+                done.send(self.change_setup(change).await?).ok();
             }
             ToSession::Recall(chat, done) => {
                 let seen = self.look(&chat).await;

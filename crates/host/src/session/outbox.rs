@@ -237,6 +237,9 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(&who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
+                Change::Session(_, SessionEvent::ActiveClientSet(_) | SessionEvent::ActiveClientRemoved(_)) => {
+                    self.agents.offer_tools(&self.tip);
+                }
                 Change::Session(_, SessionEvent::TitleChanged(title)) => {
                     self.workspace.named_by(title.source());
                     if title.source() == TitleSource::Person && matches!(&who, Actor::Client(_)) {

@@ -186,6 +186,31 @@ fn agent_texts() -> LimitGroup {
         Limit::new("mcp-servers", count(agents::MCP_SERVERS), "session", "the session is refused"),
         Limit::new("mcp-server-name", bytes(agents::MCP_SERVER_NAME_BYTES), "MCP server", "the session is refused"),
         Limit::new(
+            "tools-message",
+            bytes(agents::TOOLS_MESSAGE_BYTES),
+            "call of a client's tool",
+            "the connection is closed",
+        ),
+        Limit::new(
+            "tools-requests",
+            count(agents::TOOLS_REQUESTS),
+            "agent",
+            "its next call of a client's tool is refused",
+        ),
+        Limit::new("tools-connections", count(agents::TOOLS_CONNECTIONS), "agent", "further connections wait"),
+        Limit::new(
+            "tools-hello",
+            time(agents::TOOLS_HELLO_TIME),
+            "connection to clients' tools",
+            "the connection is closed",
+        ),
+        Limit::new(
+            "tools-announced",
+            count(agents::ANNOUNCED_CALLS),
+            "turn",
+            "further calls of clients' tools are shown twice",
+        ),
+        Limit::new(
             "agent-sessions",
             count(agents::AGENT_SESSIONS),
             "agent",

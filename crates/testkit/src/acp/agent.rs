@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::behavior::{AgentBehavior, CrashPoint, PromptContentKind, RpcError};
 use super::check;
+use super::mcp::McpServers;
 use super::memory::{SessionMemory, SessionStore};
 use super::peer::{
     INTERNAL, INVALID_PARAMS, INVALID_REQUEST, IncomingMessage, NEEDS_AUTH, NO_METHOD, NOT_FOUND, RpcPeer, RpcResult,
@@ -47,6 +48,7 @@ struct AgentState {
 pub(super) struct RunningSession {
     pub(super) id: String,
     pub(super) memory: Mutex<SessionMemory>,
+    pub(super) servers: McpServers,
     turn: Mutex<Option<Arc<TurnWait>>>,
 }
 
@@ -72,7 +74,7 @@ fn serve(behavior: AgentBehavior, lines: &mut dyn BufRead, out: Box<dyn Write + 
         behavior,
     });
     if agent.behavior.opens_stored {
-        agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory)));
+        agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory, &[])));
     }
     loop {
         match agent.peer.hear(lines) {
@@ -165,23 +167,23 @@ impl ScriptedAcpAgent {
             "session/new" => {
                 let request: acp::NewSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                Ok(self.open(SessionMemory::new(&request.cwd, &self.behavior)))
+                Ok(self.open(SessionMemory::new(&request.cwd, &self.behavior), &request.mcp_servers))
             }
             "session/load" if can.load => {
                 let request: acp::LoadSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::Yes)
+                self.reopen(&request.session_id.0, &request.cwd, &request.mcp_servers, HistoryReplay::Yes)
             }
             "session/resume" if can.resume => {
                 let request: acp::ResumeSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::No)
+                self.reopen(&request.session_id.0, &request.cwd, &request.mcp_servers, HistoryReplay::No)
             }
             "session/fork" if can.fork => {
                 let request: acp::ForkSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
                 let forked = self.remembered(&request.session_id.0)?.fork(&request.cwd);
-                Ok(self.open(forked))
+                Ok(self.open(forked, &request.mcp_servers))
             }
             "session/list" if can.list => self.list(params),
             "session/close" if can.close => {
@@ -281,16 +283,18 @@ impl ScriptedAcpAgent {
     }
 
     /// Opens a session that is new here.
-    fn open(&self, memory: SessionMemory) -> Value {
+    fn open(&self, memory: SessionMemory, servers: &[acp::McpServer]) -> Value {
         let mut result = memory.settings(&self.behavior);
         result.insert("sessionId".to_owned(), json!(memory.id));
         self.save(&memory);
-        let session = RunningSession { id: memory.id.clone(), memory: Mutex::new(memory), turn: Mutex::default() };
+        let servers = McpServers::start(servers);
+        let session =
+            RunningSession { id: memory.id.clone(), memory: Mutex::new(memory), servers, turn: Mutex::default() };
         lock(&self.state).sessions.insert(session.id.clone(), Arc::new(session));
         result.into()
     }
 
-    fn reopen(&self, id: &str, cwd: &Path, replay: HistoryReplay) -> RpcResult {
+    fn reopen(&self, id: &str, cwd: &Path, servers: &[acp::McpServer], replay: HistoryReplay) -> RpcResult {
         if let Ok(open) = self.session(id) {
             if self.behavior.already_loaded_error {
                 return Err(RpcError::new(INVALID_PARAMS, format!("Session {id} is already loaded")));
@@ -305,7 +309,7 @@ impl ScriptedAcpAgent {
             HistoryReplay::Yes => memory.replay(self.behavior.load_differs),
             HistoryReplay::No => Vec::new(),
         };
-        let mut result = self.open(memory);
+        let mut result = self.open(memory, servers);
         if let Value::Object(result) = &mut result {
             result.remove("sessionId");
         }

@@ -19,6 +19,7 @@ use self::shims::ShimProcesses;
 pub(crate) use self::slots::{ProcessSlot, ProcessSlots};
 pub(crate) use self::sweep::end_processes_in;
 use super::capture::{Capture, CaptureTap};
+use super::client_tools::RelayProgram;
 
 /// Options that all processes of a host share.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct ProcessPoolOptions {
     pub private: Vec<PathBuf>,
     /// The documents that editors have open.
     pub documents: Arc<dyn Documents>,
+    /// The command that agents start to reach the tools of clients.
+    pub relay: RelayProgram,
 }
 
 /// The unsaved documents of connected editors.

@@ -15,6 +15,7 @@ use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
 use crate::agent::*;
+use crate::setup::AgentSetup;
 use crate::spills::SpillStore;
 
 /// The working folder for a session without folders, inside the shim's folder.
@@ -42,6 +43,9 @@ pub(crate) struct AcpChat {
     pub(super) reports: ChatSink,
     pub(super) service_policy: ServicePolicy,
     pub(super) spills: Arc<dyn SpillStore>,
+    /// What the session's creator configures.
+    pub(super) setup: Arc<AgentSetup>,
+    pub(super) client_tools: ClientTools,
 }
 
 /// The services that an agent gets: files, terminals, answers of a person.
@@ -73,6 +77,8 @@ impl AcpChat {
             reports: opening.reports.clone(),
             service_policy: ServicePolicy::Everything,
             spills: Arc::clone(&opening.spills),
+            setup: Arc::clone(&opening.setup),
+            client_tools: opening.client_tools.clone(),
         })
     }
 
@@ -98,6 +104,8 @@ impl AcpChat {
             reports: ChatSink::new(ONE_SHOT_CHAT.into(), reports),
             service_policy: ServicePolicy::Nothing,
             spills: Arc::new(()),
+            setup: Arc::default(),
+            client_tools: ClientTools::default(),
         }
     }
 

@@ -7,6 +7,7 @@
 //!   protected write.
 //! - `process`: the state that both share. Cancelling goes there directly, since the others may be waiting.
 //! - `start`, `open`, `one_shot`: starting or attaching to a process, and opening a conversation with it.
+//! - `setup`: the setup of the session, as its program takes it.
 //! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: the chat's data, its settings, the content of its
 //!   tool calls, the record for the next host, and the exit of an agent.
 
@@ -21,6 +22,7 @@ mod protected;
 mod reader;
 mod requests;
 mod session_record;
+mod setup;
 mod start;
 pub(crate) mod worker;
 

@@ -63,6 +63,11 @@ pub(super) enum ConversationError {
         words: String,
         methods: Vec<LoginMethod>,
     },
+    #[error(
+        "it does not reach the MCP server {server} over {transport}: leave the server out, limit it to other agents \
+         (`agents` in grove.toml), or choose another agent"
+    )]
+    McpTransport { server: String, transport: &'static str },
     #[error("it opened a session without giving its id")]
     MissingSessionId,
 }
@@ -102,6 +107,7 @@ pub(super) async fn initialize_agent<'a>(
     if answer.protocol_version != ProtocolVersion::V1 {
         return Err(ConversationError::Version { theirs: answer.protocol_version.to_string() });
     }
+    chat.profile.capabilities(&answer.agent_capabilities);
     process.set_capabilities(answer.agent_capabilities);
     let (name, version) = answer.agent_info.map(|info| (info.name, info.version)).unzip();
     let probe = AgentProbe { name, version, login_methods: LoginMethod::read_all(&answer.auth_methods) };
@@ -128,7 +134,12 @@ impl InitializedAgent<'_> {
         {
             return Ok(opened);
         }
-        let request = acp::NewSessionRequest::new(self.chat.cwd()).additional_directories(self.additional_folders());
+        let able = self.process.capabilities();
+        let request = acp::NewSessionRequest::new(self.chat.cwd())
+            .additional_directories(self.additional_folders())
+            .mcp_servers(self.servers()?)
+            .system_prompt(self.chat.requested_system_prompt(&able))
+            .meta(self.chat.setup_metadata(&able));
         let method = acp::AGENT_METHOD_NAMES.session_new;
         let result = self.opening(CallPurpose::Opens(None), method, &request).await?;
         let session = self.process.session().ok_or(ConversationError::MissingSessionId)?;
@@ -142,13 +153,19 @@ impl InitializedAgent<'_> {
         let mut result = None;
         if able.session_capabilities.resume.is_some() {
             let request = acp::ResumeSessionRequest::new(session.clone(), self.chat.cwd())
-                .additional_directories(self.additional_folders());
+                .additional_directories(self.additional_folders())
+                .mcp_servers(self.servers()?)
+                .system_prompt(self.chat.requested_system_prompt(&able))
+                .meta(self.chat.setup_metadata(&able));
             let method = acp::AGENT_METHOD_NAMES.session_resume;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
         if result.is_none() && able.load_session {
             let request = acp::LoadSessionRequest::new(session.clone(), self.chat.cwd())
-                .additional_directories(self.additional_folders());
+                .additional_directories(self.additional_folders())
+                .mcp_servers(self.servers()?)
+                .system_prompt(self.chat.requested_system_prompt(&able))
+                .meta(self.chat.setup_metadata(&able));
             let method = acp::AGENT_METHOD_NAMES.session_load;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
@@ -229,6 +246,10 @@ impl InitializedAgent<'_> {
                 ways.join(", ")
             ),
         }
+    }
+
+    fn servers(&self) -> Result<Vec<acp::McpServer>, ConversationError> {
+        self.chat.requested_servers(&self.process.capabilities(), self.process.tools.as_deref())
     }
 
     fn additional_folders(&self) -> Vec<PathBuf> {

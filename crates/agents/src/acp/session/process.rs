@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::choices::Choices;
 use super::contents::CallContents;
 use super::session_record::TurnOutcome;
+use crate::acp::client_tools::ToolCalls;
 use crate::acp::connection::{AgentConnection, FrameTracker, settled};
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
@@ -30,6 +31,8 @@ pub(crate) struct AgentProcess {
     pub(super) agent_connection: AgentConnection,
     pub(super) services: Arc<AgentServices>,
     pub(super) folder: PathBuf,
+    /// The calls of clients' tools; `None` if it has none.
+    pub(super) tools: Option<Arc<ToolCalls>>,
     state: Mutex<ProcessState>,
     /// The content of its turn's calls. Never locked together with the state.
     contents: Mutex<CallContents>,
@@ -90,8 +93,8 @@ pub(super) enum TurnOrigin {
 
 /// The parts of a turn that reporting needs.
 #[derive(Clone, Debug)]
-pub(super) struct TurnHandle {
-    pub(super) sink: TurnSink,
+pub(crate) struct TurnHandle {
+    pub(crate) sink: TurnSink,
     cancelled: watch::Receiver<Option<Instant>>,
 }
 
@@ -103,13 +106,14 @@ pub(super) struct ProcessStart {
     pub(super) capabilities: acp::AgentCapabilities,
     pub(super) choices: Choices,
     pub(super) turn: Option<RunningTurn>,
+    pub(super) tools: Option<Arc<ToolCalls>>,
 }
 
 impl ProcessStart {
     /// The state of a process that was just started.
-    pub(super) fn fresh(frames: FrameTracker) -> Self {
+    pub(super) fn fresh(frames: FrameTracker, tools: Option<Arc<ToolCalls>>) -> Self {
         let (capabilities, choices) = (acp::AgentCapabilities::default(), Choices::default());
-        Self { frames, session: None, capabilities, choices, turn: None }
+        Self { frames, session: None, capabilities, choices, turn: None, tools }
     }
 }
 
@@ -121,7 +125,7 @@ impl RunningTurn {
 
 impl TurnHandle {
     /// Waits until the turn is cancelled or over.
-    pub(super) async fn cancelled(mut self) {
+    pub(crate) async fn cancelled(mut self) {
         self.cancelled.wait_for(Option::is_some).await.map(drop).ok();
     }
 }
@@ -133,7 +137,7 @@ impl AgentProcess {
         folder: PathBuf,
         beginning: ProcessStart,
     ) -> Self {
-        let ProcessStart { frames, session, capabilities, choices, turn } = beginning;
+        let ProcessStart { frames, session, capabilities, choices, turn, tools } = beginning;
         let conversation = session.map_or(ConversationState::Opening(Vec::new()), ConversationState::Open);
         let state = ProcessState {
             frames,
@@ -153,6 +157,7 @@ impl AgentProcess {
             agent_connection,
             services: Arc::new(services),
             folder,
+            tools,
             state: Mutex::new(state),
             contents: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -344,7 +349,7 @@ impl AgentProcess {
     }
 
     /// The turn that reports belong to.
-    pub(super) fn turn(&self) -> Option<TurnHandle> {
+    pub(crate) fn turn(&self) -> Option<TurnHandle> {
         let state = self.state();
         let running = state.turn.as_ref().filter(|turn| turn.cancelled.borrow().is_none())?;
         Some(TurnHandle { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })

@@ -22,6 +22,7 @@ use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
 use super::worker::until;
+use crate::acp::client_tools::Shown;
 use crate::acp::connection::{CANCEL_REQUEST, CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
@@ -200,6 +201,9 @@ impl ProcessReader {
     fn finish_turn(&mut self) {
         let Some(EndingTurn { result, .. }) = self.ending.take() else { return };
         self.asking.clear();
+        if let Some(tools) = &self.process.tools {
+            tools.end_turn();
+        }
         let services = Arc::clone(&self.process.services);
         self.tasks.spawn(async move {
             services.release_terminals().await;
@@ -300,6 +304,7 @@ impl ProcessReader {
         }
         match content {
             UpdateContent::Events(mut events) => {
+                events.retain(|event| self.is_shown(event));
                 for event in &mut events {
                     if let AgentEvent::Tool(update) = event {
                         self.complete(update);
@@ -313,6 +318,14 @@ impl ProcessReader {
             UpdateContent::Options(options) => {
                 self.chosen(decoded, self.process.with_choices(|choices| choices.take_options(options)));
             }
+        }
+    }
+
+    /// Returns whether an event is shown: a call of a client's tool is shown as the client's call alone.
+    fn is_shown(&self, event: &AgentEvent) -> bool {
+        match (&self.process.tools, event) {
+            (Some(tools), AgentEvent::Tool(update)) => tools.note(update) == Shown::Yes,
+            _ => true,
         }
     }
 

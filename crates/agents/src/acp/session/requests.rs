@@ -109,6 +109,9 @@ impl ProcessReader {
         let earlier = self.asking.get(&update.call).cloned();
         let call = update.call.clone();
         self.complete(&mut update);
+        if let Some(tools) = self.process.tools.as_ref().filter(|_| !decoded.again) {
+            tools.ask(&mut update);
+        }
         let event = AgentEvent::Tool(update);
         // A call asks one question at a time: another waits until the first is answered.
         let mut held = None;

@@ -39,6 +39,10 @@ pub const CLOSING: Duration = Duration::from_secs(5);
 const DEAF_GRACE: Duration = Duration::from_secs(1);
 /// The time that the host may take to store the end of a turn when it stops.
 const STORING: Duration = Duration::from_secs(1);
+/// The time that an agent may take to list the tools of clients again, after they have changed.
+const LISTING: Duration = Duration::from_secs(2);
+/// The bytes of a system message that the conversation shows.
+const SHOWN_MESSAGE: usize = 2_000;
 /// The time after which a turn tells what it waits for.
 const SILENCE: Duration = Duration::from_millis(1_500);
 
@@ -73,6 +77,8 @@ pub(super) struct SessionWorker {
     context_retention: ContextRetention,
     /// The agent's own conversation could not be reopened, and nobody was told yet.
     lost_conversation: bool,
+    /// No prompt was accepted yet: it may be that nothing was ever said.
+    may_be_unprompted: bool,
     /// Copies made by other processes, while there is no process here.
     copies: JoinSet<()>,
     /// The title that the agent has to be told.
@@ -109,6 +115,7 @@ impl SessionWorker {
             refused: Vec::new(),
             context_retention,
             lost_conversation: false,
+            may_be_unprompted: true,
             copies: JoinSet::new(),
             title: None,
             login_question: None,
@@ -202,7 +209,7 @@ impl SessionWorker {
             }
         };
         match outcome {
-            Some(Ok(retold)) => self.send(prompt, retold, turn, reply).await,
+            Some(Ok(before)) => self.send(prompt, before, turn, reply).await,
             Some(Err(error)) => {
                 self.drop_unopened().await;
                 // The caller may have stopped waiting.
@@ -212,11 +219,15 @@ impl SessionWorker {
         }
     }
 
-    /// Prepares a process for the turn, and returns the recap that it has to be sent first.
-    async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Option<String>, AgentError> {
+    /// Prepares a process for the turn, and returns the texts that it has to be sent first: the system message and the
+    /// recap.
+    async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Vec<String>, AgentError> {
         self.prepare(Some(turn), prompt.model.as_ref()).await?;
         match self.context_retention {
-            ContextRetention::Retained => Ok(None),
+            ContextRetention::Retained if self.is_unprompted(prompt).await? => {
+                Ok(self.system_message_before(turn).await.into_iter().collect())
+            }
+            ContextRetention::Retained => Ok(Vec::new()),
             ContextRetention::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
                 // Losing an empty conversation is no loss.
@@ -224,14 +235,50 @@ impl SessionWorker {
                     let notice = "The agent could not resume its own session: the conversation was retold to it.";
                     self.report(Some(turn), vec![AgentEvent::Notice(notice.to_owned())]).await;
                 }
-                Ok(story.map(|story| content::recap(&story)))
+                let system_message = self.system_message_before(turn).await;
+                Ok(system_message.into_iter().chain(story.map(|story| content::recap(&story))).collect())
             }
+        }
+    }
+
+    /// Returns whether the agent has a system message to be told in a conversation in which nothing was said.
+    async fn is_unprompted(&self, prompt: &Prompt) -> Result<bool, AgentError> {
+        if !self.may_be_unprompted || self.chat.system_message().is_none() {
+            return Ok(false);
+        }
+        Ok(prompt.memory.retell(content::room(RECAP_BYTES)).await?.is_none())
+    }
+
+    /// The system message, if it goes before the prompt: an agent without a memory of the conversation gets it again.
+    async fn system_message_before(&self, turn: &TurnSink) -> Option<String> {
+        let able = self.alive.as_ref()?.process.capabilities();
+        let text = self.chat.message_before_prompt(&able)?;
+        let content = self.chat.system_message().map(|message| message.content.as_str()).unwrap_or_default();
+        let shown = &content[..content.floor_char_boundary(SHOWN_MESSAGE)];
+        let rest = if shown.len() < content.len() { " …" } else { "" };
+        let notice = format!("The session's system message goes to the agent before this prompt: {shown}{rest}");
+        self.report(Some(turn), vec![AgentEvent::Notice(notice)]).await;
+        Some(text)
+    }
+
+    /// Ends an idle process that does not know the tools that clients offer: the next one does.
+    async fn settle_tools(&mut self) {
+        let Some(alive) = &self.alive else { return };
+        let is_stale = match &alive.process.tools {
+            Some(tools) => tokio::time::timeout(LISTING, tools.wait_until_listed()).await.is_err(),
+            None => !self.chat.client_tools.allowed(&self.chat.setup.tool_filter).is_empty(),
+        };
+        if is_stale {
+            self.stop().await;
         }
     }
 
     /// Ensures that there is a process with our conversation and our settings.
     async fn prepare(&mut self, turn: Option<&TurnSink>, model: Option<&ModelId>) -> Result<(), AgentError> {
         self.settle(turn).await?;
+        if turn.is_some() {
+            self.settle_tools().await;
+        }
         let mut chosen_settings = Vec::new();
         // Since its start, the agent itself may have chosen something else.
         if self.alive.is_none() {
@@ -288,15 +335,13 @@ impl SessionWorker {
         Ok(())
     }
 
-    async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: TurnReply) {
+    async fn send(&mut self, prompt: Prompt, before: Vec<String>, turn: TurnSink, reply: TurnReply) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
         let Some(session) = process.session() else { return };
         let capabilities = process.capabilities();
         let mut blocks = content::blocks(&prompt.message, &capabilities.prompt_capabilities);
-        if let Some(retold) = retold {
-            blocks.insert(0, acp::ContentBlock::Text(acp::TextContent::new(retold)));
-        }
+        blocks.splice(0..0, before.into_iter().map(|text| acp::ContentBlock::Text(acp::TextContent::new(text))));
         let id = turn.turn().clone();
         let Some(frame) = process.begin(RunningTurn::new(turn, reply, TurnOrigin::Own)) else { return };
         // From here on a cancellation finds the turn; an earlier one was only noted.
@@ -312,7 +357,10 @@ impl SessionWorker {
             SessionRecord { process: number, session, capabilities, said: reported_settings, turn }.write(folder)
         };
         match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
-            Ok(()) => self.context_retention = ContextRetention::Retained,
+            Ok(()) => {
+                self.context_retention = ContextRetention::Retained;
+                self.may_be_unprompted = false;
+            }
             // The reader knows the reason better, and reports it.
             Err(AgentCallError::Shim(error)) if !is_about_the_line(&error) => {}
             Err(error) => process.finish(Err(AgentError::TurnFailed(error.to_string()))),

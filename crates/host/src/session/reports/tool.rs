@@ -206,7 +206,7 @@ fn begin(update: &mut ToolUpdate) -> NewToolCall {
         display_name,
         kind: update.kind,
         language: (update.kind == Some(ToolKind::Terminal)).then(|| "shellscript".to_owned()),
-        client: None,
+        client: update.client.take(),
         extra: update.extra.take(),
     }
 }

@@ -105,6 +105,7 @@ impl Peer {
             config: params.config,
             store: None,
             setup: AgentSetup::default(),
+            active_client: None,
         };
         self.host.create_session(wanted).await.map_err(|error| refused(&error))?;
         if let Some(client) = active_client

@@ -128,7 +128,6 @@ impl SessionWorker {
         if before.as_ref() != Some(&session) {
             events.push(AgentEvent::AgentSessionId(session));
         }
-        self.chat.profile.note_abilities(&process.capabilities());
         process.with_choices(|choices| {
             *choices = Choices::of(opened.result);
             self.chat.profile.models(choices.settings());
