@@ -76,10 +76,8 @@ impl Editor {
 
     /// The first message that fits, of those received so far or later.
     pub(crate) fn first(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
-        match self.received.iter().find(|message| fits(message)) {
-            Some(message) => message.clone(),
-            None => self.until(fits),
-        }
+        let found = self.received.iter().find(|message| fits(message)).cloned();
+        found.unwrap_or_else(|| self.until(fits))
     }
 
     /// Sends a request, and returns its id.
