@@ -47,6 +47,7 @@ async fn a_program_that_is_missing_is_named_before_anything_starts() {
         spills: std::sync::Arc::new(()),
         start: AgentStart::FirstTurn,
         setup: Arc::default(),
+        client_tools: ClientTools::default(),
     };
     let error = fixture.agent(&fixture.pool()).open(opening).await.err().unwrap().to_string();
     assert!(error.contains("no-such-agent") && error.contains("install"), "{error}");

@@ -239,7 +239,7 @@ pub(super) fn shim_program() -> Result<ShimProgram> {
 }
 
 /// The program that agents start to reach the tools of clients. They keep its path longer than this process lives.
-fn relay_program() -> Result<RelayProgram> {
+pub(super) fn relay_program() -> Result<RelayProgram> {
     let program = std::env::current_exe().context("cannot find this program's file, which agents start")?;
     Ok(RelayProgram { program, args: vec!["mcp-tools".into()] })
 }

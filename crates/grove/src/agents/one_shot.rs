@@ -8,7 +8,7 @@ use grove_agents::acp::{NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_shim::ShimLimits;
 use tempfile::TempDir;
 
-use super::backends::{TIMEOUT, shim_program};
+use super::backends::{TIMEOUT, relay_program, shim_program};
 use crate::settings::Settings;
 
 /// The time that an agent lives on after a command that was killed.
@@ -37,6 +37,7 @@ impl OneShotPool {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
+            relay: relay_program()?,
         });
         Ok(Self { pool, _folder: folder })
     }

@@ -48,7 +48,7 @@ fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = grove_agents::catalog::look_up(name, &path);
     if found.is_none() {
-        println!("skipped: {name} is missing");
+        eprintln!("skipped: {name} is missing");
         assert!(std::env::var_os("CI").is_none(), "{name} is missing");
     }
     found

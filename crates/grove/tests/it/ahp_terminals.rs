@@ -6,7 +6,6 @@ use grove_testkit::ahp::Client;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::ahp_support::*;
 use crate::support::*;
 
 const T: &str = "ahp-terminal:/t";
