@@ -2,7 +2,9 @@
 
 pub use crate::acp::agent::LISTED as AGENT_SESSIONS;
 pub use crate::acp::connection::CALLS as OPEN_CALLS;
-pub use crate::acp::login::{LOGIN_CHOICE_TIME, LOGIN_METHODS, LOGIN_TIME};
+pub use crate::acp::login::LOGIN_CHOICE_TIME;
+pub use crate::acp::login::LOGIN_METHODS;
+pub use crate::acp::login::LOGIN_TIME;
 pub use crate::acp::serve::files::READ_BYTES;
 pub use crate::acp::serve::files::SHOWN_BYTES as SHOWN_FILE_BYTES;
 pub use crate::acp::serve::terminals::RECENT as RELEASED_TERMINALS;
@@ -16,10 +18,11 @@ pub use crate::acp::session::worker::CLOSING as AGENT_CLOSE_TIME;
 pub use crate::acp::session::worker::RECAP_BYTES;
 pub use crate::acp::summary::LONGEST as SUMMARY_BYTES;
 pub use crate::acp::summary::PATIENCE as SUMMARY_TIME;
+pub use crate::catalog::CATALOG_AGENTS;
+pub use crate::catalog::CATALOG_BYTES;
 pub use crate::catalog::installed::RECORD_BYTES as INSTALLED_RECORD_BYTES;
 pub use crate::catalog::validate::LIST_ITEMS as CATALOG_LIST_ITEMS;
 pub use crate::catalog::validate::TEXT_BYTES as CATALOG_TEXT_BYTES;
-pub use crate::catalog::{CATALOG_AGENTS, CATALOG_BYTES};
 pub use crate::scripted::LARGEST_SCRIPT as SCRIPT_BYTES;
 pub use crate::scripted::script::MAX_OUTPUT as SCRIPT_OUTPUT_BYTES;
 pub use crate::setup::MAX_MCP_SERVERS as MCP_SERVERS;
