@@ -198,7 +198,7 @@ impl Names {
     fn member(&mut self, key: &str, value: &Value, roots: &Roots) -> Value {
         match (key, value) {
             ("pid" | "milliseconds" | "duration" | "ranMs" | "bytes", Value::Number(_)) => json!(key.to_uppercase()),
-            ("version", Value::String(_)) => json!("VERSION"),
+            ("version" | "agentVersion", Value::String(_)) => json!("VERSION"),
             // Texts for people.
             ("message" | "next" | "description" | "install" | "hint" | "error", Value::String(_)) => json!("TEXT"),
             _ => self.normal(value, roots),

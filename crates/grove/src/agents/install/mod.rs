@@ -6,7 +6,7 @@
 
 mod plan;
 mod requirements;
-mod run;
+pub(crate) mod run;
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,8 +17,6 @@ use rustix::process::Pid;
 
 pub(crate) use plan::{InstallPlan, PlanError};
 pub(crate) use run::run;
-#[cfg(test)]
-pub(crate) use run::{PROGRAM_BYTES, STEP_TIME};
 
 /// The lock of an agent's folder: one command at a time changes it.
 #[derive(Debug)]
