@@ -44,6 +44,7 @@ fn show(place: &TestHome) -> Value {
 }
 
 /// A program of the machine; a test that needs it is skipped without it.
+#[allow(clippy::print_stderr)]
 fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = grove_agents::catalog::look_up(name, &path);
