@@ -242,7 +242,7 @@ impl SessionTask {
                 }
                 Change::Session(_, SessionEvent::TitleChanged(title)) => {
                     self.workspace.named_by(title.source());
-                    if title.source() == TitleSource::Person && matches!(&who, Actor::Client(_)) {
+                    if title.source() == TitleSource::Person && who != Actor::Agent {
                         out.title = Some(title.text().to_owned());
                     }
                 }
