@@ -98,7 +98,7 @@ test-built-sdk: $(SDK)/node_modules/.package-lock.json
 $(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
 	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
 
-test-acp: ## Run acpx, an ACP client of others, with Grove as its agent (needs node and npm)
+test-acp: ## Run ACP clients of others with Grove as their agent (needs node and npm)
 	$(CARGO) build -p grove
 	$(MAKE) --no-print-directory test-built-acp
 
@@ -113,7 +113,7 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	timeout --kill-after=5 600 ./tools/test-pi
 
 test-agents: ## Run eight real agents behind Grove, offline, and print what works; read what some of them store (needs python3, node and npm; at most 15 minutes)
-	timeout --kill-after=5 900 ./tools/test-agents
+	timeout --kill-after=30 900 ./tools/test-agents
 
 test-checks: ## Prove that each security check is needed: without it, its test must fail (about 5 minutes)
 	./tools/test-checks

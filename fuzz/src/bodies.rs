@@ -121,6 +121,7 @@ pub fn script(data: &[u8]) {
             spills: std::sync::Arc::new(()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: grove_agents::ClientTools::default(),
         };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);

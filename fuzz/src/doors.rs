@@ -1,7 +1,7 @@
-//! The fuzz bodies of a whole host: HTTP requests, and the frames of WebSockets.
+//! The fuzz bodies of a whole host: HTTP requests, the frames of WebSockets, and those of the Copilot SDK's port.
 //!
-//! The host is real, with its stores in memory, on pipes and on a paused clock. The token of a WebSocket does not give the
-//! scope `folders`, and the host has no roots, so no input reaches a file.
+//! The host is real, with its stores in memory, on pipes and on a paused clock. The token of a WebSocket or an SDK does
+//! not give the scope `folders`, and the host has no roots, so no input reaches a file.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -10,19 +10,25 @@ use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{Scope, ScopeSet, Timestamp};
-use grove_host::tokens::{NewToken, TokenRecord, TokenRegistry, TokenStorage};
+use grove_host::tokens::{HostToken, NewToken, TokenRecord, TokenRegistry, TokenStorage};
 use grove_host::{Config, Env, Host, Token};
+use grove_server::HostServer;
+use grove_server::copilot::{EndpointConfig, EndpointSecret};
 use grove_testkit::Client;
-use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, serve};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use grove_testkit::host::{ADDRESS, Dialer, PIPE_BYTES, PausedClock, TOKEN, pipes, serve};
+use grove_wire::copilot::framing::{Decoder, frame};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::runtime::{Builder, Runtime};
 
 /// The inputs that one host gets. Then a new one starts, since sessions stay.
 const INPUTS: usize = 100;
 /// The most frames of an input.
-const FRAMES: usize = 50;
+pub(crate) const FRAMES: usize = 50;
 /// The time that a host may take for an answer. It is virtual.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The bytes that fit into a pipe to the port of the Copilot SDK: all messages of an input and their answers.
+const SDK_PIPE_BYTES: usize = 64 << 20;
 /// The secret that stands for the named token in the corpus.
 const NAMED_TOKEN: &str = "{token}";
 
@@ -32,10 +38,14 @@ thread_local! {
 }
 
 /// A host, and the means to connect to it.
-struct FuzzedHost {
-    runtime: Runtime,
-    dialer: Dialer,
-    token: String,
+pub(crate) struct FuzzedHost {
+    pub(crate) runtime: Runtime,
+    /// It keeps the listeners.
+    _server: HostServer,
+    pub(crate) dialer: Dialer,
+    /// Connects to the port of the Copilot SDK.
+    sdk_dialer: Dialer,
+    pub(crate) token: String,
     inputs: usize,
 }
 
@@ -59,24 +69,32 @@ impl TokenStorage for NoStorage {
 impl FuzzedHost {
     fn start() -> Self {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
-        let (dialer, token) = runtime.block_on(async {
+        let ((dialer, server), sdk_dialer, token) = runtime.block_on(async {
             let clock = Arc::new(PausedClock::new(Timestamp(1_700_000_000_000)));
             let env = Env { clock, ..Env::in_memory() };
             let host =
                 Host::in_memory(env.clone(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.expect("a host");
-            let own = Token::parse(TOKEN).expect("a token");
-            let tokens = TokenRegistry::open(env, own.into(), Box::new(NoStorage)).expect("no tokens");
+            let own = HostToken::from(Token::parse(TOKEN).expect("a token"));
+            let tokens = TokenRegistry::open(env, own.clone(), Box::new(NoStorage)).expect("no tokens");
             let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Folders).collect::<ScopeSet>();
             let named = NewToken { name: "fuzz".to_owned(), scopes, lifetime: None };
             let secret = tokens.add(named, ScopeSet::ALL).expect("a token").reveal().to_owned();
             host.set_tokens(tokens);
-            (serve(&host).0, secret)
+            let (listening, (sdk_dialer, sdk_pipes)) = (serve(&host), pipes());
+            let port = EndpointConfig {
+                store: "copilot".into(),
+                secret: Some(EndpointSecret::Token(own)),
+                keeps_temp_files: false,
+                default_folder: None,
+            };
+            listening.1.serve_sdks(port, Box::new(sdk_pipes));
+            (listening, sdk_dialer, secret)
         });
-        Self { runtime, dialer, token, inputs: 0 }
+        Self { runtime, _server: server, dialer, sdk_dialer, token, inputs: 0 }
     }
 
     /// Runs an input on a host of this thread. No task of the host may panic.
-    fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
+    pub(crate) fn with<T>(run: impl FnOnce(&FuzzedHost) -> T) -> T {
         thread_local! {
             static HOST: RefCell<Option<FuzzedHost>> = const { RefCell::new(None) };
         }
@@ -134,7 +152,7 @@ pub fn connection(data: &[u8]) {
 }
 
 /// The host's frames for the frames of a client.
-pub fn connection_answers(data: &[u8]) -> Vec<serde_json::Value> {
+pub fn connection_answers(data: &[u8]) -> Vec<Value> {
     let text = String::from_utf8_lossy(data);
     FuzzedHost::with(|host| {
         host.runtime.block_on(async {
@@ -148,7 +166,7 @@ pub fn connection_answers(data: &[u8]) -> Vec<serde_json::Value> {
             let answers = async {
                 let mut answers = Vec::new();
                 while let Some(frame) = client.frame().await {
-                    let answer: serde_json::Value = serde_json::from_str(&frame).expect("the host sends JSON");
+                    let answer: Value = serde_json::from_str(&frame).expect("the host sends JSON");
                     if answer["id"] == "last" {
                         break;
                     }
@@ -159,4 +177,95 @@ pub fn connection_answers(data: &[u8]) -> Vec<serde_json::Value> {
             tokio::time::timeout(PATIENCE, answers).await.expect("the host answers or closes the connection")
         })
     })
+}
+
+/// Any messages of a program with the Copilot SDK, one per line: the host answers with JSON, or closes the connection.
+pub fn copilot_port(data: &[u8]) {
+    copilot_port_answers(data);
+}
+
+/// The host's answers to the messages of a program, which authenticates first. It answers the host's own calls, every
+/// other one with an error.
+pub fn copilot_port_answers(data: &[u8]) -> Vec<Value> {
+    let text = String::from_utf8_lossy(data);
+    FuzzedHost::with(|host| {
+        host.runtime.block_on(async {
+            let mut program = SdkProgram::connect(host).await;
+            let mut answers = Vec::new();
+            for line in text.lines().take(FRAMES) {
+                program.send(line).await;
+                // A program uses a session once it is open.
+                let request: Value = serde_json::from_str(line).unwrap_or_default();
+                if request["method"] == "session.create" || request["method"] == "session.resume" {
+                    tokio::time::timeout(PATIENCE, program.answers_until(&request["id"], &mut answers)).await.ok();
+                }
+            }
+            program.send(r#"{"jsonrpc":"2.0","id":"last","method":"ping","params":{}}"#).await;
+            let last = json!("last");
+            let answered = tokio::time::timeout(PATIENCE, program.answers_until(&last, &mut answers)).await;
+            answered.expect("the host answers or closes the connection");
+            answers
+        })
+    })
+}
+
+/// A program with the Copilot SDK.
+struct SdkProgram {
+    stream: DuplexStream,
+    decoder: Decoder,
+}
+
+impl SdkProgram {
+    /// Connects with the named token.
+    async fn connect(host: &FuzzedHost) -> Self {
+        let stream = host.sdk_dialer.dial(SDK_PIPE_BYTES).expect("the host listens");
+        let mut program = Self { stream, decoder: Decoder::new(SDK_PIPE_BYTES) };
+        let connect = json!({"jsonrpc": "2.0", "id": "first", "method": "connect", "params": {"token": host.token}});
+        program.send(&connect.to_string()).await;
+        let connected = program.receive().await.expect("the host answers");
+        assert!(connected["result"].is_object(), "{connected}");
+        program
+    }
+
+    /// Sends a message. The host may have closed the connection.
+    async fn send(&mut self, message: &str) {
+        self.stream.write_all(&frame(message)).await.ok();
+    }
+
+    /// The next message; `None` when the connection is closed.
+    async fn receive(&mut self) -> Option<Value> {
+        loop {
+            if let Some(body) = self.decoder.next_frame().expect("the host frames its messages") {
+                return Some(serde_json::from_str(&body).expect("the host sends JSON"));
+            }
+            let mut piece = [0; 4096];
+            match self.stream.read(&mut piece).await {
+                Ok(0) | Err(_) => return None,
+                Ok(length) => self.decoder.push(&piece[..length]),
+            }
+        }
+    }
+
+    /// Adds the answers up to the one to `last`, or until the connection is closed.
+    async fn answers_until(&mut self, last: &Value, answers: &mut Vec<Value>) {
+        while let Some(message) = self.receive().await {
+            let id = &message["id"];
+            if message["method"].is_string() {
+                let answer = match id.as_u64() {
+                    None => continue,
+                    Some(id) if id.is_multiple_of(2) => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+                    Some(id) => {
+                        json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "no"}})
+                    }
+                };
+                self.send(&answer.to_string()).await;
+            } else {
+                let is_last = id == last;
+                answers.push(message);
+                if is_last {
+                    return;
+                }
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod bodies;
 mod copilot;
 mod credentials;
 mod doors;
+mod editors;
 mod histories;
 mod logs;
 mod params;
@@ -29,6 +30,7 @@ pub use bodies::*;
 pub use copilot::*;
 pub use credentials::*;
 pub use doors::*;
+pub use editors::*;
 pub use histories::*;
 pub use logs::*;
 pub use params::*;
@@ -85,4 +87,6 @@ pub const BODIES: &[Body] = &[
     Body { name: "audit_log", run: audit_log },
     Body { name: "http", run: http },
     Body { name: "connection", run: connection },
+    Body { name: "copilot_port", run: copilot_port },
+    Body { name: "editor", run: editor },
 ];

@@ -176,6 +176,15 @@ fn the_corpus_of_connections_is_understood_in_every_dialect() {
 }
 
 #[test]
+fn the_corpus_of_the_copilot_port_is_understood() {
+    for file in corpus("copilot_port") {
+        let answers = grove_fuzz::copilot_port_answers(&file);
+        assert!(answers[0]["result"].is_object(), "{}", answers[0]);
+        assert!(answers.iter().all(|answer| answer["error"]["code"] != -32601), "{answers:?}");
+    }
+}
+
+#[test]
 fn the_corpus_of_requests_reaches_every_route() {
     let statuses = corpus("http").into_iter().map(|file| {
         let request = String::from_utf8_lossy(&file).into_owned();

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::LogArgs;
 use crate::generate::{Chance, message};
-use crate::job::{APPENDS, Appended, Found, Loaded, SESSIONS, Screen, peak_bytes, percentile};
+use crate::job::{APPENDS, Appended, Loaded, LogContent, SESSIONS, Screen, peak_bytes, percentile};
 
 /// The number of entries of the branch on a first screen.
 pub(crate) const SCREEN: usize = 100;
@@ -55,7 +55,7 @@ pub(crate) fn load(log: &LogArgs) -> Result<Loaded> {
         check_origin(log, opened.origin)?;
         let index = &opened.index;
         ensure!(index.damage().is_empty(), "the log is damaged");
-        let found = Found {
+        let found = LogContent {
             entries: index.len(),
             leaf: index.leaf().map(|leaf| index.id(leaf).into_owned()),
             branch: index.leaf().map_or(0, |leaf| index.branch(leaf).len()),

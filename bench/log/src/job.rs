@@ -46,11 +46,11 @@ pub(crate) struct Loaded {
     pub(crate) milliseconds: f64,
     pub(crate) peak_bytes: u64,
     /// The content, to detect contestants that leave something out.
-    pub(crate) found: Found,
+    pub(crate) found: LogContent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct LogContent {
     pub(crate) entries: usize,
     pub(crate) leaf: Option<String>,
     /// Entries from the root to the leaf.

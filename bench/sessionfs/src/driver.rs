@@ -8,10 +8,10 @@ use grove_testkit::model::{FakeModel, ReplyStep, Script, Turn};
 
 use crate::Options;
 use crate::disk;
-use crate::job::{ANSWER, Contestant, Found, Job, Wire};
+use crate::job::{ANSWER, Contestant, Job, StepTimes, Wire};
 use crate::peer::Peers;
 use crate::report::{Cell, Huge, Report};
-use crate::server::{self, Place, Programs, Server};
+use crate::server::{self, ContestantFolder, Programs, Server};
 use crate::session::{self, Length, Stored};
 
 /// How long the SDK may take for a server's job, and for a huge session.
@@ -93,8 +93,8 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// Pings, created sessions, answered prompts, resumed long sessions.
-    async fn usual(&self, contestant: Contestant, wire: Wire) -> Result<(Stored, Found)> {
-        let place = Place::new(contestant)?;
+    async fn usual(&self, contestant: Contestant, wire: Wire) -> Result<(Stored, StepTimes)> {
+        let place = ContestantFolder::new(contestant)?;
         let times = self.options.times;
         let length = Length::Events(self.options.events as usize);
         let written = (1..=times).map(|number| session::write(contestant, &place.sessions(), number, length));
@@ -120,7 +120,7 @@ impl Bench<'_> {
 
     /// Resumes a session with a huge log at a new server.
     async fn huge(&self, contestant: Contestant) -> Result<Huge> {
-        let place = Place::new(contestant)?;
+        let place = ContestantFolder::new(contestant)?;
         let length = Length::Bytes(self.options.megabytes * 1_000_000);
         let stored = session::write(contestant, &place.sessions(), 1, length)?;
         let sends_after_resume = contestant == Contestant::Grove;
@@ -135,10 +135,10 @@ impl Bench<'_> {
         &self,
         contestant: Contestant,
         wire: Wire,
-        place: Place,
+        place: ContestantFolder,
         job: Job,
         look: impl Fn(&Server) -> Result<T>,
-    ) -> Result<(Found, T)> {
+    ) -> Result<(StepTimes, T)> {
         let server = Server::start(place, wire, &self.programs, LIMIT).await?;
         let job = Job {
             server: Some(server.reached.clone()),

@@ -92,7 +92,7 @@ pub(crate) struct Job {
 
 /// The times of each step in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct StepTimes {
     pub(crate) ping: Vec<f64>,
     pub(crate) create: Vec<f64>,
     pub(crate) send: Vec<f64>,
@@ -100,7 +100,7 @@ pub(crate) struct Found {
     pub(crate) read: Vec<f64>,
 }
 
-impl Found {
+impl StepTimes {
     pub(crate) fn add(&mut self, other: Self) {
         self.ping.extend(other.ping);
         self.create.extend(other.create);

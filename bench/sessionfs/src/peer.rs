@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
 use crate::Options;
-use crate::job::{Found, Job};
+use crate::job::{Job, StepTimes};
 use crate::process;
 
 /// How long the installation may take.
@@ -61,7 +61,7 @@ impl Peers {
     }
 
     /// Runs a job with the SDK.
-    pub(crate) async fn measure(&self, job: &Job, limit: Duration, home: &Path) -> Result<Found> {
+    pub(crate) async fn measure(&self, job: &Job, limit: Duration, home: &Path) -> Result<StepTimes> {
         let mut command = Command::new("timeout");
         command.arg("--kill-after=3").arg(limit.as_secs().to_string()).arg("node");
         command.arg(self.folder.join("measure.mjs")).arg(serde_json::to_string(job)?);

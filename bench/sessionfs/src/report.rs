@@ -6,7 +6,7 @@ use grove_bench_report::{Bound, Goal, Goals, json as json_of, shown};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::job::{Contestant, Found, Wire};
+use crate::job::{Contestant, StepTimes, Wire};
 use crate::session::Stored;
 
 /// The speed relative to the CLI: for pings, created sessions and prompts; and for resumed long sessions.
@@ -27,7 +27,7 @@ message, since the SDK writes head and body apart; over pipes nobody does.";
 pub(crate) struct Cell {
     pub(crate) contestant: Contestant,
     pub(crate) wire: Wire,
-    pub(crate) found: Found,
+    pub(crate) found: StepTimes,
     /// One of the long sessions.
     pub(crate) long: Option<Stored>,
     pub(crate) huge: Option<Huge>,
@@ -35,7 +35,7 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(contestant: Contestant, wire: Wire) -> Self {
-        Self { contestant, wire, found: Found::default(), long: None, huge: None }
+        Self { contestant, wire, found: StepTimes::default(), long: None, huge: None }
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Report {
 /// A figure: its name, its values, and its goal relative to the CLI.
 struct Figure {
     name: &'static str,
-    of: fn(&Found) -> Vec<f64>,
+    of: fn(&StepTimes) -> Vec<f64>,
     goal: f64,
 }
 
@@ -75,7 +75,7 @@ const FIGURES: [Figure; 5] = [
     Figure { name: "long session resumed and read", of: resumed_and_read, goal: RESUME_GOAL },
 ];
 
-fn resumed_and_read(found: &Found) -> Vec<f64> {
+fn resumed_and_read(found: &StepTimes) -> Vec<f64> {
     found.resume.iter().zip(&found.read).map(|(resumed, read)| resumed + read).collect()
 }
 
@@ -214,7 +214,7 @@ mod tests {
 
     fn cell(contestant: Contestant, factor: f64) -> Cell {
         let figures = |of: f64| (1..=20).map(|n| f64::from(n) * of * factor).collect::<Vec<_>>();
-        let found = Found {
+        let found = StepTimes {
             ping: figures(1.0),
             create: figures(2.0),
             send: figures(3.0),

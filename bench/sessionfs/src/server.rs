@@ -39,12 +39,12 @@ pub(crate) struct Programs {
 }
 
 /// A contestant's folder, before its server is started there.
-pub(crate) struct Place {
+pub(crate) struct ContestantFolder {
     contestant: Contestant,
     folder: TempDir,
 }
 
-impl Place {
+impl ContestantFolder {
     pub(crate) fn new(contestant: Contestant) -> Result<Self> {
         let place = Self { contestant, folder: tempfile::tempdir()? };
         std::fs::create_dir_all(place.sessions())?;
@@ -73,7 +73,7 @@ pub(crate) struct Server {
     /// The SDK's options of sessions here.
     pub(crate) session: Value,
     child: Option<Child>,
-    _place: Place,
+    _place: ContestantFolder,
 }
 
 /// The first output of Grove.
@@ -84,7 +84,12 @@ struct Hello {
 }
 
 impl Server {
-    pub(crate) async fn start(place: Place, wire: Wire, programs: &Programs, limit: Duration) -> Result<Self> {
+    pub(crate) async fn start(
+        place: ContestantFolder,
+        wire: Wire,
+        programs: &Programs,
+        limit: Duration,
+    ) -> Result<Self> {
         let session = session(&place, programs);
         let env = environment(&place, programs)?;
         let stdio = |program: &Path, args: &[&str]| Reached::Stdio {
@@ -141,7 +146,7 @@ impl Server {
 }
 
 /// The environment of a server, without anything of the user's.
-fn environment(place: &Place, programs: &Programs) -> Result<BTreeMap<String, String>> {
+fn environment(place: &ContestantFolder, programs: &Programs) -> Result<BTreeMap<String, String>> {
     let text = |path: &Path| path.to_str().map(str::to_owned).context("the temporary folder's name is not UTF-8");
     let mut env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
     let more = match place.contestant {
@@ -175,7 +180,7 @@ pub(crate) fn beside(given: Option<&Path>, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn session(place: &Place, programs: &Programs) -> Value {
+fn session(place: &ContestantFolder, programs: &Programs) -> Value {
     match place.contestant {
         Contestant::Grove => json!({"model": "scripted", "workingDirectory": place.work()}),
         Contestant::Copilot => json!({

@@ -12,7 +12,7 @@ use grove_core::Timestamp;
 use grove_fs::FsError;
 use grove_tree::{Context, Indexer, LogIndex, LogSource, NewHeader, Outline, RowFilter, RowsRequest, Rules, rows};
 
-use crate::job::{Found, Measured};
+use crate::job::{Measured, TreeContent};
 
 /// The number of rows per page, and of the newest messages.
 pub(crate) const PAGE: usize = 200;
@@ -91,7 +91,7 @@ fn run(index: &LogIndex, source: &(impl LogSource + ?Sized), deepest: &str, fold
     })?;
     let (rows_with_text, all) = timed(|| Ok(outline.render(index, source, 0..outline.len())?))?;
     ensure!(all.len() == outline.len(), "some rows are missing");
-    let found = Found {
+    let found = TreeContent {
         rows: outline.len(),
         branch: path.len(),
         messages,

@@ -47,13 +47,13 @@ pub(crate) struct Measured {
     /// A new session with the branch of the deepest entry, written to a file; and until its content is planned.
     pub(crate) branched: f64,
     pub(crate) planned: Option<f64>,
-    pub(crate) found: Found,
+    pub(crate) found: TreeContent,
 }
 
 /// The content, to detect contestants that leave something out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Found {
+pub(crate) struct TreeContent {
     pub(crate) rows: usize,
     pub(crate) branch: usize,
     pub(crate) messages: usize,

@@ -12,8 +12,12 @@ pub(crate) struct EditorCapabilities {
     pub(crate) boolean_options: bool,
     /// It gives its version of a file, saved or not.
     pub(crate) reads_files: bool,
+    /// It writes a file that it shows, and saves it.
+    pub(crate) writes_files: bool,
     /// It asks a person to fill in a form.
     pub(crate) forms: bool,
+    /// It shows output in terminals that run nothing.
+    pub(crate) terminal_output: bool,
 }
 
 impl EditorCapabilities {
@@ -24,7 +28,10 @@ impl EditorCapabilities {
             notices: session.is_some_and(|session| session.notices.is_some()),
             boolean_options: options.is_some_and(|options| options.boolean.is_some()),
             reads_files: capabilities.fs.read_text_file,
+            writes_files: capabilities.fs.read_text_file && capabilities.fs.write_text_file,
             forms: capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some()),
+            terminal_output: capabilities.meta.as_ref().and_then(|meta| meta.get("terminal_output")?.as_bool())
+                == Some(true),
         }
     }
 }
@@ -40,7 +47,9 @@ pub(crate) fn initialized() -> acp::InitializeResponse {
         .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
         .fork(acp::SessionForkCapabilities::new())
         .resume(acp::SessionResumeCapabilities::new())
-        .close(acp::SessionCloseCapabilities::new());
+        .close(acp::SessionCloseCapabilities::new())
+        .archive(acp::SessionArchiveCapabilities::new())
+        .title(acp::SessionTitleCapabilities::new());
     let capabilities = acp::AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(acp::PromptCapabilities::new().image(true).embedded_context(true))

@@ -11,7 +11,7 @@ use grove_wire::ahp::{ContentEncoding, ContentRef, ROOT, ResourceReadParams};
 use crate::tool_call::DraftContent;
 
 /// The largest content that is shown; of larger ones the editor gets the address.
-const SHOWN_BYTES: u64 = 1 << 20;
+pub const SHOWN_BYTES: u64 = 1 << 20;
 /// The texts that are remembered, since a call's changes are told several times.
 const REMEMBERED: usize = 32;
 

@@ -10,9 +10,9 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 /// The messages that wait for an editor that reads slowly; then their senders wait.
-const QUEUE: usize = 64;
+pub const QUEUE: usize = 64;
 /// The requests to the editor that wait for an answer; a further one fails.
-const OPEN_CALLS: usize = 64;
+pub const OPEN_CALLS: usize = 64;
 
 /// The editor. Clones send to the same one.
 #[derive(Clone, Debug)]
@@ -117,8 +117,18 @@ impl Drop for CancelOnDrop {
 }
 
 impl EditorWriter {
-    /// Writes until all senders are gone, or the editor no longer reads.
-    pub(crate) async fn run(mut self, mut output: impl AsyncWrite + Unpin) -> std::io::Result<()> {
+    /// Passes messages on until all senders are gone, or the receiver is.
+    pub(crate) async fn pass_on(mut self, output: mpsc::Sender<String>) -> std::io::Result<()> {
+        while let Some(frame) = self.frames.recv().await {
+            if output.send(frame).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes lines until all senders are gone, or the editor no longer reads.
+    pub(crate) async fn write_lines(mut self, mut output: impl AsyncWrite + Unpin) -> std::io::Result<()> {
         while let Some(frame) = self.frames.recv().await {
             let mut lines = frame;
             lines.push('\n');

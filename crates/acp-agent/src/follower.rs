@@ -6,21 +6,23 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1 as acp;
 use grove_client::{ConnectionStatus, RequestError};
 use grove_wire::ahp::{ChatState, FetchTurnsParams, SessionInputRequest, SessionState};
+use grove_wire::file_uri;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::content::ContentLoader;
 use crate::editor::{Editor, EditorGone};
 use crate::host::HOST_PATIENCE;
-use crate::report::{ChatReport, DueUpdate, ReportedChat};
+use crate::report::{ChatReport, DueUpdate, ReportedChat, notice};
 use crate::session::{EditorSession, PromptEnd};
 use crate::settings::ShownSettings;
-use crate::{permission, question};
+use crate::tool_call::CallDraft;
+use crate::{permission, question, terminal};
 
 /// The turns that loading a session replays; of older ones the editor is told that they exist.
-const REPLAYED_TURNS: usize = 2_000;
+pub const REPLAYED_TURNS: usize = 2_000;
 /// The questions that the editor is asked at the same time, of one session.
-const OPEN_QUESTIONS: usize = 32;
+pub const OPEN_QUESTIONS: usize = 32;
 
 /// Follows a session for the editor.
 pub(crate) struct SessionFollower {
@@ -31,8 +33,6 @@ pub(crate) struct SessionFollower {
     told: ToldDetails,
     /// The open questions, by their id in the session.
     questions: HashMap<String, OpenQuestion>,
-    /// A notice that is told first.
-    notice: Option<String>,
 }
 
 /// The reported details of the session beside its chat.
@@ -68,7 +68,7 @@ impl SessionFollower {
             settings: session.settings(),
             commands: Vec::new(),
         };
-        Self { session, editor, contents, chat: ReportedChat::default(), told, questions: HashMap::new(), notice: None }
+        Self { session, editor, contents, chat: ReportedChat::default(), told, questions: HashMap::new() }
     }
 
     /// A follower that has told the editor everything that was said.
@@ -81,17 +81,6 @@ impl SessionFollower {
         }
         follower.tell_chat(true).await.ok();
         Ok(follower)
-    }
-
-    /// Notes that the editor's MCP servers do not reach the agent.
-    pub(crate) fn note_servers(&mut self, count: usize) {
-        if count > 0 {
-            let notice =
-                format!("{count} MCP servers of the editor do not reach the agent: configure them in the agent");
-            tracing::warn!(session = self.session.id, "{notice}");
-            // Between the agent's words it would only confuse.
-            self.notice = Some(notice).filter(|_| self.session.editor.notices);
-        }
     }
 
     /// Tells the settings again.
@@ -130,9 +119,6 @@ impl SessionFollower {
 
     /// Tells everything that is new.
     async fn tell(&mut self) -> Result<(), EditorGone> {
-        if let Some(notice) = self.notice.take() {
-            self.send(DueUpdate::Notice(notice)).await?;
-        }
         self.session.take_part();
         self.tell_details().await?;
         self.tell_chat(false).await?;
@@ -158,6 +144,10 @@ impl SessionFollower {
     async fn send(&mut self, update: DueUpdate) -> Result<(), EditorGone> {
         let update = match update {
             DueUpdate::Ready(update) => update,
+            DueUpdate::NewCall(call) if self.shows_terminal(&call) => return self.send_new_command(call).await,
+            DueUpdate::ChangedCall { told, now } if self.shows_terminal(&now) => {
+                return self.send_changed_command(&told, now).await;
+            }
             DueUpdate::NewCall(call) => {
                 let content = self.contents.tool_contents(&call.content).await;
                 acp::SessionUpdate::ToolCall(call.announce(content))
@@ -173,15 +163,59 @@ impl SessionFollower {
                 let block = self.contents.block(&stored).await;
                 acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(block))
             }
-            DueUpdate::Notice(text) if self.session.editor.notices => {
-                acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, text))
-            }
-            DueUpdate::Notice(text) => {
-                let block = acp::ContentBlock::from(format!("\n\n{text}\n\n"));
-                acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(block))
-            }
+            DueUpdate::Notice(text) => notice(self.session.editor, text),
         };
         self.editor.update(&self.session.id, update).await
+    }
+
+    fn shows_terminal(&self, call: &CallDraft) -> bool {
+        self.session.editor.terminal_output && call.is_command
+    }
+
+    /// Tells of a command whose output is shown in a terminal.
+    async fn send_new_command(&mut self, call: CallDraft) -> Result<(), EditorGone> {
+        let cwd = self.session.read_session(|state| {
+            let folder = state.working_directories.as_ref()?.first()?;
+            file_uri::to_path(folder)
+        });
+        let info = terminal::info(&call, cwd.flatten().as_deref());
+        let (output, exit) = (terminal::output(None, &call), terminal::exit(None, &call));
+        let id = acp::ToolCallId::new(call.id.as_str());
+        let content = self.command_contents(&call).await;
+        let announced = acp::SessionUpdate::ToolCall(call.announce(content).meta(info));
+        self.editor.update(&self.session.id, announced).await?;
+        // Editors look for output only in updates.
+        for meta in output.into_iter().chain(exit) {
+            let update = acp::ToolCallUpdate::new(id.clone(), acp::ToolCallUpdateFields::new()).meta(meta);
+            self.editor.update(&self.session.id, acp::SessionUpdate::ToolCallUpdate(update)).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells what changed in such a command.
+    async fn send_changed_command(&mut self, told: &CallDraft, now: CallDraft) -> Result<(), EditorGone> {
+        if let Some(output) = terminal::output(Some(told), &now) {
+            let id = acp::ToolCallId::new(now.id.as_str());
+            let update = acp::ToolCallUpdate::new(id, acp::ToolCallUpdateFields::new()).meta(output);
+            self.editor.update(&self.session.id, acp::SessionUpdate::ToolCallUpdate(update)).await?;
+        }
+        let exit = terminal::exit(Some(told), &now);
+        let is_same = terminal::other_contents(told) == terminal::other_contents(&now);
+        let content = if is_same { Vec::new() } else { self.command_contents(&now).await };
+        let mut update = now.update(Some(told), content);
+        if is_same {
+            update.fields.content = None;
+        }
+        if exit.is_none() && update.fields == acp::ToolCallUpdateFields::new() {
+            return Ok(());
+        }
+        self.editor.update(&self.session.id, acp::SessionUpdate::ToolCallUpdate(update.meta(exit))).await
+    }
+
+    async fn command_contents(&mut self, call: &CallDraft) -> Vec<acp::ToolCallContent> {
+        let mut contents = vec![terminal::content(call)];
+        contents.extend(self.contents.tool_contents(&terminal::other_contents(call)).await);
+        contents
     }
 
     async fn tell_details(&mut self) -> Result<(), EditorGone> {

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use grove_client::{Ahp, Client, ConnectionStatus, RequestError, RequestHandler, Subscription};
 use grove_wire::ahp::{AgentInfo, error_code};
 use grove_wire::jsonrpc::ErrorObject;
+use serde_json::{Map, Value};
 
 /// How long a host may be away before open prompts fail.
-pub(crate) const HOST_PATIENCE: Duration = Duration::from_secs(20);
+pub const HOST_PATIENCE: Duration = Duration::from_secs(20);
 
 /// ACP's codes beside those of JSON-RPC.
 pub(crate) mod code {
@@ -24,6 +25,21 @@ pub struct EditorClient {
     pub name: Option<String>,
     /// Answers the host's requests for unsaved versions of files, if the editor has them.
     pub documents: Option<RequestHandler>,
+    /// It also writes files for the host.
+    pub writes_documents: bool,
+}
+
+impl EditorClient {
+    /// The offer of documents in `initialize`, which the host reads.
+    pub fn meta(&self) -> Option<Map<String, Value>> {
+        self.documents.as_ref()?;
+        let mut meta = Map::new();
+        meta.insert("documents".to_owned(), true.into());
+        if self.writes_documents {
+            meta.insert("documentWrites".to_owned(), true.into());
+        }
+        Some(meta)
+    }
 }
 
 /// Connects to a host, and starts it.
@@ -34,6 +50,9 @@ pub trait HostAccess: Send + Sync + 'static {
 
     /// Makes sure that the host runs: an editor asks for something, and the host is away.
     async fn start(&self) -> Result<(), String>;
+
+    /// Says whether a path is the same file for the host and the editor. Otherwise agents see no files of the editor.
+    fn shares_files(&self) -> bool;
 }
 
 /// The connection to the host.

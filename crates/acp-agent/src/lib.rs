@@ -2,8 +2,8 @@
 //!
 //! # What this crate owns
 //!
-//! [`serve`] stands between two connections. One is a pair of streams, with one JSON-RPC message per line, on which an
-//! editor speaks ACP. The other is a [`Client`](grove_client::Client) of a host. No conversation is stored here: what an
+//! [`serve`] stands between two connections. On one of them an editor speaks ACP: a pair of streams, with one JSON-RPC
+//! message per line, or the messages of a WebSocket ([`serve_messages`]). The other is a [`Client`](grove_client::Client) of a host. No conversation is stored here: what an
 //! editor begins is in the host, and goes on there when the editor is gone.
 //!
 //! | module | in short |
@@ -12,14 +12,16 @@
 //! | `server` | reads messages, and hands each request to its method |
 //! | `host` | the connection to the host, and waiting for a host that is away |
 //! | `capabilities` | `initialize`: what is announced, and what the editor can do |
-//! | `methods`, `sessions` | the methods of sessions: new, list, load, resume, close, delete, fork |
+//! | `methods`, `sessions` | the methods of sessions: new, load, resume, close, delete, fork |
+//! | `session_list` | the session list, its titles and the archive |
 //! | `session`, `prompt` | an open session, its prompts, and cancelling |
 //! | `follower` | the task of an open session: tells the editor what changes |
 //! | `report` | what was told of a chat, and the updates that are due |
 //! | `tool_call`, `content` | tool calls as ACP has them; contents that the host stores beside a chat |
+//! | `terminal` | commands of agents, shown as terminals of the editor |
 //! | `settings` | modes and configuration options, the agent among them |
 //! | `permission`, `question` | questions to the editor |
-//! | `documents` | the editor's unsaved versions of files, for agents that read them |
+//! | `documents` | the editor's unsaved versions of files, for agents that read and write them |
 //!
 //! # How an editor follows a session
 //!
@@ -42,6 +44,7 @@ mod documents;
 mod editor;
 mod follower;
 mod host;
+pub mod limits;
 mod lines;
 mod methods;
 mod permission;
@@ -49,10 +52,13 @@ mod prompt;
 mod question;
 mod report;
 mod server;
+mod servers;
 mod session;
+mod session_list;
 mod sessions;
 mod settings;
+mod terminal;
 mod tool_call;
 
 pub use host::{EditorClient, HostAccess};
-pub use server::{AgentChoice, serve};
+pub use server::{AgentChoice, serve, serve_messages};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_client::dialect::ahp::DisposeSession;
-use grove_wire::ahp::{CreateSessionParams, ListSessionsParams, ROOT, SessionLifecycle, SessionSummary, status};
+use grove_wire::ahp::{CreateSessionParams, SessionLifecycle};
 use grove_wire::file_uri;
 use grove_wire::jsonrpc::{ErrorObject, Id};
 use grove_wire::x_grove::Method;
@@ -23,14 +23,10 @@ use crate::host::{EditorClient, HostConnection, refusal};
 use crate::server::{AcpServer, EditorLink};
 use crate::session::{EditorSession, PromptEnd, session_uri};
 use crate::settings::SettingChange;
-use crate::{documents, prompt};
+use crate::{documents, prompt, session_list};
 
 /// How long an agent may take to start.
-const START: Duration = Duration::from_secs(120);
-/// The sessions of one page of the list.
-const PAGE: usize = 100;
-/// The pages of the host's list that are searched for one page of a folder's sessions.
-const SEARCHED_PAGES: usize = 20;
+pub const START: Duration = Duration::from_secs(120);
 
 /// The answer to a request, and the follower that begins behind it.
 pub(crate) struct MethodReply {
@@ -39,7 +35,7 @@ pub(crate) struct MethodReply {
 }
 
 impl MethodReply {
-    fn new(result: &impl Serialize) -> Result<Self, ErrorObject> {
+    pub(crate) fn new(result: &impl Serialize) -> Result<Self, ErrorObject> {
         let result = to_raw_value(result).map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(Self { result, follower: None })
     }
@@ -75,16 +71,30 @@ impl AcpServer {
             return self.initialize(read(params)?).await;
         }
         let link = self.link()?;
+        if method == names.session_prompt {
+            // It waits for the host itself, so that it can be cancelled meanwhile.
+            return self.prompt(id, read(params)?).await;
+        }
         link.host.ready().await?;
         match method {
             method if method == names.session_new => self.new_session(link, read(params)?).await,
             method if method == names.session_load => self.load(link, read(params)?).await,
             method if method == names.session_resume => self.resume(link, read(params)?).await,
             method if method == names.session_fork => self.fork(link, read(params)?).await,
-            method if method == names.session_list => list(link, read(params)?).await,
+            method if method == names.session_list => session_list::list(link, read(params)?).await,
             method if method == names.session_close => self.close(&read(params)?),
             method if method == names.session_delete => self.delete(link, &read(params)?).await,
-            method if method == names.session_prompt => self.prompt(id, read(params)?).await,
+            method if method == names.session_archive => {
+                let params: acp::ArchiveSessionRequest = read(params)?;
+                self.archive(link, &params.session_id).await?;
+                MethodReply::new(&acp::ArchiveSessionResponse::new())
+            }
+            method if method == names.session_unarchive => {
+                let params: acp::UnarchiveSessionRequest = read(params)?;
+                session_list::set_archived(link, &params.session_id, false).await?;
+                MethodReply::new(&acp::UnarchiveSessionResponse::new())
+            }
+            method if method == names.session_set_title => session_list::set_title(link, read(params)?).await,
             method if method == names.session_set_mode => self.set_mode(link, &read(params)?).await,
             method if method == names.session_set_config_option => self.set_option(link, &read(params)?).await,
             method if method == names.authenticate => Err(ErrorObject::invalid_params(
@@ -110,10 +120,14 @@ impl AcpServer {
     }
 
     async fn initialize(&self, params: acp::InitializeRequest) -> Result<MethodReply, ErrorObject> {
-        let editor = EditorCapabilities::of(&params.client_capabilities);
+        let mut editor = EditorCapabilities::of(&params.client_capabilities);
+        if !self.access.shares_files() {
+            editor = EditorCapabilities { reads_files: false, writes_files: false, ..editor };
+        }
         let client = EditorClient {
             name: params.client_info.map(|info| info.title.unwrap_or(info.name)),
             documents: editor.reads_files.then(|| documents::handler(self.editor.clone(), self.sessions.clone())),
+            writes_documents: editor.writes_files,
         };
         let host = HostConnection::open(self.access.clone(), client).await?;
         self.set_link(EditorLink { host, editor });
@@ -123,23 +137,22 @@ impl AcpServer {
     async fn new_session(&self, link: &EditorLink, params: acp::NewSessionRequest) -> Result<MethodReply, ErrorObject> {
         self.sessions.require_room()?;
         let folders = folders(&params.cwd, &params.additional_directories)?;
-        let session = create(link, &new_id()?, self.choice.agent.clone(), folders).await?;
+        let session = create(link, &new_id()?, self.choice.agent.clone(), folders, params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::NewSessionResponse::new(acp::SessionId::new(session.id.as_str()))
             .modes(settings.modes)
             .config_options(settings.options);
-        let mut follower = SessionFollower::from_now_on(session, self.editor.clone());
-        follower.note_servers(params.mcp_servers.len());
+        let follower = SessionFollower::from_now_on(session, self.editor.clone());
         Ok(MethodReply::new(&response)?.followed_by(follower))
     }
 
     async fn load(&self, link: &EditorLink, params: acp::LoadSessionRequest) -> Result<MethodReply, ErrorObject> {
         let session = self.open(link, &params.session_id).await?;
+        session.give_servers(params.mcp_servers).await?;
         let replayed = SessionFollower::replay(session.clone(), self.editor.clone()).await;
-        let mut follower = replayed.map_err(|error| refusal(&error))?;
+        let follower = replayed.map_err(|error| refusal(&error))?;
         self.sessions.insert(&session);
-        follower.note_servers(params.mcp_servers.len());
         let settings = session.settings();
         let response = acp::LoadSessionResponse::new().modes(settings.modes).config_options(settings.options);
         Ok(MethodReply::new(&response)?.followed_by(follower))
@@ -147,11 +160,11 @@ impl AcpServer {
 
     async fn resume(&self, link: &EditorLink, params: acp::ResumeSessionRequest) -> Result<MethodReply, ErrorObject> {
         let session = self.open(link, &params.session_id).await?;
+        session.give_servers(params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::ResumeSessionResponse::new().modes(settings.modes).config_options(settings.options);
-        let mut follower = SessionFollower::from_now_on(session, self.editor.clone());
-        follower.note_servers(params.mcp_servers.len());
+        let follower = SessionFollower::from_now_on(session, self.editor.clone());
         Ok(MethodReply::new(&response)?.followed_by(follower))
     }
 
@@ -168,7 +181,8 @@ impl AcpServer {
         let source = json!({"channel": session_uri(&params.session_id.0)});
         let forked = link.host.client.request_raw::<NewSessionResult>(Method::Fork.as_str(), &source).await;
         let forked = forked.map_err(|error| refusal(&error))?;
-        let session = EditorSession::open(&link.host, link.editor, id_of(&forked.session)).await?;
+        let session = EditorSession::open(&link.host, link.editor, session_list::id_of(&forked.session)).await?;
+        session.give_servers(params.mcp_servers).await?;
         self.sessions.insert(&session);
         let settings = session.settings();
         let response = acp::ForkSessionResponse::new(acp::SessionId::new(session.id.as_str()))
@@ -189,6 +203,20 @@ impl AcpServer {
         session.close();
         self.sessions.remove(&params.session_id.0);
         MethodReply::new(&acp::CloseSessionResponse::new())
+    }
+
+    /// Closes a session, cancels every turn of it, also those of other clients, and archives it, as the protocol requires.
+    async fn archive(&self, link: &EditorLink, id: &acp::SessionId) -> Result<(), ErrorObject> {
+        let session = match self.sessions.get(&id.0) {
+            Ok(session) => session,
+            Err(_) => EditorSession::open(&link.host, link.editor, &id.0).await?,
+        };
+        session.cancel_all();
+        session.end_prompts(|| PromptEnd::Removed);
+        session_list::set_archived(link, id, true).await?;
+        session.close();
+        self.sessions.remove(&id.0);
+        Ok(())
     }
 
     async fn delete(&self, link: &EditorLink, params: &acp::DeleteSessionRequest) -> Result<MethodReply, ErrorObject> {
@@ -275,17 +303,17 @@ impl AcpServer {
         (former, agent): (&str, String),
         folders: Vec<String>,
     ) -> Result<Arc<EditorSession>, ErrorObject> {
-        let id = session.id.as_str();
+        let (id, servers) = (session.id.as_str(), session.servers());
         session.close();
         erase(link, former, id).await?;
-        match create(link, id, Some(agent), folders.clone()).await {
+        match create(link, id, Some(agent), folders.clone(), servers.clone()).await {
             Ok(session) => {
                 self.sessions.insert(&session);
                 Ok(session)
             }
             Err(error) => {
                 // The editor's session must stay usable.
-                let again = create(link, id, Some(former.to_owned()), folders).await?;
+                let again = create(link, id, Some(former.to_owned()), folders, servers).await?;
                 self.sessions.insert(&again);
                 tokio::spawn(SessionFollower::from_now_on(again, self.editor.clone()).run());
                 Err(error)
@@ -300,6 +328,7 @@ async fn create(
     id: &str,
     agent: Option<String>,
     folders: Vec<String>,
+    servers: Vec<acp::McpServer>,
 ) -> Result<Arc<EditorSession>, ErrorObject> {
     let params = CreateSessionParams {
         channel: session_uri(id),
@@ -319,7 +348,10 @@ async fn create(
         }
     });
     let failure = match tokio::time::timeout(START, started).await {
-        Ok(Ok(Ok(()))) => return Ok(session),
+        Ok(Ok(Ok(()))) => match session.give_servers(servers).await {
+            Ok(()) => return Ok(session),
+            Err(error) => error,
+        },
         Ok(Ok(Err(error))) => ErrorObject::internal(format!("the agent did not start: {}", error.message)),
         Ok(Err(closed)) => ErrorObject::internal(closed.to_string()),
         Err(_) => ErrorObject::internal(format!("the agent did not start within {} s", START.as_secs())),
@@ -335,48 +367,6 @@ async fn erase(link: &EditorLink, agent: &str, id: &str) -> Result<(), ErrorObje
     let params = EraseParams { session: format!("{agent}:/{id}") };
     let erased = link.host.client.request_raw::<EraseResult>(RemovalMethod::Erase.as_str(), &params).await;
     erased.map(|_| ()).map_err(|error| refusal(&error))
-}
-
-/// A page of the host's sessions, archived ones excepted.
-async fn list(link: &EditorLink, params: acp::ListSessionsRequest) -> Result<MethodReply, ErrorObject> {
-    let mut cursor = params.cursor;
-    let mut sessions: Vec<acp::SessionInfo> = Vec::new();
-    let default = link.host.client.server().and_then(|server| server.default_directory);
-    for _ in 0..SEARCHED_PAGES {
-        let page = ListSessionsParams {
-            channel: ROOT.to_owned(),
-            // Sessions of other tools cannot be loaded.
-            meta: Some([("history".to_owned(), Value::Bool(false))].into_iter().collect()),
-            limit: Some(PAGE as u64),
-            cursor: cursor.take(),
-        };
-        let page = link.host.client.request(page).await.map_err(|error| refusal(&error))?;
-        let open = page.items.iter().filter(|row| row.status & status::IS_ARCHIVED == 0);
-        let rows = open.map(|row| info(row, default.as_deref()));
-        sessions.extend(rows.filter(|info| params.cwd.as_ref().is_none_or(|cwd| *cwd == info.cwd)));
-        cursor = page.next_cursor;
-        if cursor.is_none() || sessions.len() >= PAGE {
-            break;
-        }
-    }
-    MethodReply::new(&acp::ListSessionsResponse::new(sessions).next_cursor(cursor))
-}
-
-fn info(row: &SessionSummary, default: Option<&str>) -> acp::SessionInfo {
-    let path = |uri: &String| PathBuf::from(file_uri::to_path(uri).unwrap_or_else(|| uri.clone()));
-    let mut folders = row.working_directories.iter().flatten().map(path);
-    // The protocol needs a folder, and a session may have none.
-    let elsewhere = || default.and_then(file_uri::to_path).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    let cwd = folders.next().unwrap_or_else(elsewhere);
-    acp::SessionInfo::new(acp::SessionId::new(id_of(&row.resource)), cwd)
-        .additional_directories(folders.collect::<Vec<_>>())
-        .title(Some(row.title.clone()).filter(|title| !title.is_empty()))
-        .updated_at(row.modified_at.clone())
-}
-
-/// The id in a session's URI.
-fn id_of(uri: &str) -> &str {
-    uri.rsplit('/').next().unwrap_or(uri)
 }
 
 /// The working folders of a session, as URIs.

@@ -32,7 +32,11 @@ pub(crate) async fn ask(session: &EditorSession, editor: &Editor, request: Sessi
     let Some((draft, options)) = question(&request.tool_call) else { return };
     let mut contents = ContentLoader::new(session.host.client.clone());
     let content = contents.tool_contents(&draft.content).await;
-    let call = draft.update(None, content);
+    let keeps_terminal = session.editor.terminal_output && draft.is_command && content.is_empty();
+    let mut call = draft.update(None, content);
+    if keeps_terminal {
+        call.fields.content = None;
+    }
     let shown = options.iter().map(option).collect();
     let params = acp::RequestPermissionRequest::new(acp::SessionId::new(session.id.as_str()), call, shown);
     let answer = match editor.ask(acp::CLIENT_METHOD_NAMES.session_request_permission, &params).await {
@@ -49,7 +53,7 @@ pub(crate) async fn ask(session: &EditorSession, editor: &Editor, request: Sessi
         return;
     };
     let action = confirm(&request, decision);
-    session.send_answer(&Action::Chat(action)).await;
+    session.answer_request(editor, &request.id, &Action::Chat(action)).await;
 }
 
 /// The call to show, and the answers to choose from.

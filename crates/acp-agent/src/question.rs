@@ -43,7 +43,7 @@ pub(crate) async fn ask(session: &EditorSession, editor: &Editor, asked: Session
             _ => None,
         },
     };
-    session.send_answer(&Action::Chat(ChatAction::InputCompleted(completed))).await;
+    session.answer_request(editor, &asked.id, &Action::Chat(ChatAction::InputCompleted(completed))).await;
 }
 
 /// The question in words, for an editor without forms.

@@ -8,6 +8,7 @@ use grove_wire::ahp::{
 };
 use serde_json::Value;
 
+use crate::capabilities::EditorCapabilities;
 use crate::tool_call::{self, CallDraft};
 
 /// The turns whose ids are remembered, to find the new ones behind them.
@@ -209,7 +210,10 @@ fn due(
         }
         (_, Some(ReportedPart::Whole)) => None,
         (ResponsePart::ToolCall(call), told) => {
-            let now = tool_call::draft(&call.tool_call)?;
+            let mut now = tool_call::draft(&call.tool_call)?;
+            if let Some(ReportedPart::Call(told)) = told {
+                now.is_command = told.is_command;
+            }
             match told {
                 Some(ReportedPart::Call(told)) if **told == now => {}
                 Some(ReportedPart::Call(told)) => {
@@ -263,6 +267,15 @@ fn user_message<'a>(turn: &'a str, message: &'a Message) -> impl Iterator<Item =
 
 fn chunk(message: &str, text: &str) -> acp::ContentChunk {
     acp::ContentChunk::new(acp::ContentBlock::from(text)).message_id(Some(acp::MessageId::new(message)))
+}
+
+/// A notice of Grove, for an editor with notices or without.
+pub(crate) fn notice(editor: EditorCapabilities, text: String) -> acp::SessionUpdate {
+    if editor.notices {
+        return acp::SessionUpdate::Notice(acp::Notice::new(acp::NoticeSeverity::Info, text));
+    }
+    let block = acp::ContentBlock::from(format!("\n\n{text}\n\n"));
+    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(block))
 }
 
 /// Text of the agent.

@@ -1,25 +1,28 @@
 //! The editor's messages: reads them, and hands each request to its method.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, MESSAGE_BYTES, RpcMessage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::capabilities::EditorCapabilities;
 use crate::editor::{Editor, EditorGone};
 use crate::host::{HostAccess, HostConnection};
-use crate::lines::{BoundedLines, InputLine};
+use crate::lines::{BoundedLines, EditorInput, InputLine, id_in_head};
 use crate::session::EditorSession;
 use crate::sessions::SessionTable;
 
 /// The requests that are carried out at the same time; a further one is refused.
-const OPEN_REQUESTS: usize = 128;
+pub const OPEN_REQUESTS: usize = 128;
 /// How long the editor may take to read the last messages.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -53,24 +56,36 @@ pub(crate) struct EditorLink {
 pub async fn serve(
     access: Arc<dyn HostAccess>,
     choice: AgentChoice,
-    input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
     let (editor, writer) = Editor::new();
-    let mut writing = tokio::spawn(writer.run(output));
-    let server = Arc::new(AcpServer {
-        access,
-        choice,
-        editor,
-        sessions: Arc::default(),
-        link: OnceLock::new(),
-        prompts: Mutex::default(),
-    });
-    let mut lines = BoundedLines::new(BufReader::new(input), MESSAGE_BYTES);
+    let input = BoundedLines::new(BufReader::new(input), MESSAGE_BYTES);
+    run(AcpServer::new(access, choice, editor), input, writer.write_lines(output)).await
+}
+
+/// Serves an editor whose messages are separate already, until `from_editor` ends.
+pub async fn serve_messages(
+    access: Arc<dyn HostAccess>,
+    choice: AgentChoice,
+    from_editor: mpsc::Receiver<String>,
+    to_editor: mpsc::Sender<String>,
+) -> io::Result<()> {
+    let (editor, writer) = Editor::new();
+    run(AcpServer::new(access, choice, editor), from_editor, writer.pass_on(to_editor)).await
+}
+
+async fn run(
+    server: AcpServer,
+    mut input: impl EditorInput,
+    writer: impl Future<Output = io::Result<()>> + Send + 'static,
+) -> io::Result<()> {
+    let server = Arc::new(server);
+    let mut writing = tokio::spawn(writer);
     let mut requests = JoinSet::new();
     let ended = loop {
         tokio::select! {
-            line = lines.next() => match line {
+            line = input.next() => match line {
                 Ok(Some(line)) => if server.receive(line, &mut requests).await.is_err() { break Ok(()) },
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -89,6 +104,10 @@ pub async fn serve(
 }
 
 impl AcpServer {
+    fn new(access: Arc<dyn HostAccess>, choice: AgentChoice, editor: Editor) -> Self {
+        Self { access, choice, editor, sessions: Arc::default(), link: OnceLock::new(), prompts: Mutex::default() }
+    }
+
     /// The connection to the host, once the editor has sent `initialize`.
     pub(crate) fn link(&self) -> Result<&EditorLink, ErrorObject> {
         self.link.get().ok_or_else(|| ErrorObject::invalid_request("send `initialize` first"))
@@ -102,9 +121,9 @@ impl AcpServer {
     async fn receive(self: &Arc<Self>, line: InputLine, requests: &mut JoinSet<()>) -> Result<(), EditorGone> {
         let text = match line {
             InputLine::Text(text) => text,
-            InputLine::TooLong => {
+            InputLine::TooLong { head } => {
                 let message = format!("a message may have {MESSAGE_BYTES} bytes: send less at once");
-                return self.editor.refuse(None, &ErrorObject::invalid_request(message)).await;
+                return self.editor.refuse(id_in_head(&head).as_ref(), &ErrorObject::invalid_request(message)).await;
             }
             InputLine::NotUtf8 => {
                 return self.editor.refuse(None, &ErrorObject::invalid_request("a message must be UTF-8")).await;
@@ -130,7 +149,12 @@ impl AcpServer {
                 }
                 let (id, method) = (request.id, request.method.into_owned());
                 let params = request.params.map(ToOwned::to_owned);
-                requests.spawn(self.clone().answer(id, method, params));
+                // Begun here, so that a cancellation behind a prompt finds it.
+                let mut answering = Box::pin(self.clone().answer(id, method, params));
+                let is_answered = poll_fn(|context| Poll::Ready(answering.as_mut().poll(context).is_ready())).await;
+                if !is_answered {
+                    requests.spawn(answering);
+                }
             }
         }
         Ok(())

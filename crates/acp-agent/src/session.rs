@@ -15,12 +15,14 @@ use grove_wire::jsonrpc::ErrorObject;
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::capabilities::EditorCapabilities;
+use crate::editor::Editor;
 use crate::host::{HostConnection, refusal};
-use crate::report::ReportedEnd;
+use crate::report::{ReportedEnd, notice};
+use crate::servers;
 use crate::settings::{SettingChange, SettingSource, ShownSettings};
 
 /// The prompts of one session that wait for their end; a further one is refused.
-const OPEN_PROMPTS: usize = 16;
+pub const OPEN_PROMPTS: usize = 16;
 /// The attempts to take part in a session.
 const ATTEMPTS: u32 = 32;
 /// The attempts to give an answer of the editor to the host.
@@ -43,6 +45,8 @@ pub(crate) struct EditorSession {
     is_closed: watch::Sender<bool>,
     /// The attempts to take part in the session.
     attempts: AtomicU32,
+    /// The editor's MCP servers.
+    servers: Mutex<Vec<acp::McpServer>>,
 }
 
 /// A prompt whose turn has not ended.
@@ -104,6 +108,7 @@ impl EditorSession {
             wake: Notify::new(),
             is_closed: watch::Sender::new(false),
             attempts: AtomicU32::new(0),
+            servers: Mutex::default(),
         }))
     }
 
@@ -131,6 +136,18 @@ impl EditorSession {
         let active_client = SessionActiveClient { client_id: client.to_owned(), ..SessionActiveClient::default() };
         let set = SessionAction::ActiveClientSet(SessionActiveClientSet { active_client });
         self.session.dispatch(Action::Session(set)).ok();
+    }
+
+    /// Gives the agent the editor's MCP servers.
+    pub(crate) async fn give_servers(&self, servers: Vec<acp::McpServer>) -> Result<(), ErrorObject> {
+        servers::give(&self.host, &self.id, &servers).await?;
+        *lock(&self.servers) = servers;
+        Ok(())
+    }
+
+    /// The editor's MCP servers.
+    pub(crate) fn servers(&self) -> Vec<acp::McpServer> {
+        lock(&self.servers).clone()
     }
 
     fn leave(&self) {
@@ -178,18 +195,13 @@ impl EditorSession {
         })
     }
 
-    /// Makes a change that needs no other session.
+    /// Makes a change of a setting that needs no other session.
     pub(crate) async fn configure(&self, change: SettingChange) -> Result<(), ErrorObject> {
         match change {
             SettingChange::Config { name, value } => {
                 let config = [(name, value)].into_iter().collect();
-                let change = SessionAction::ConfigChanged(SessionConfigChanged { config, replace: None });
-                let change = self.session.dispatch(Action::Session(change)).map_err(|error| not_sent(&error))?;
-                match change.await {
-                    DispatchOutcome::Confirmed(_) => Ok(()),
-                    DispatchOutcome::Rejected(reason) => Err(ErrorObject::invalid_params(reason)),
-                    DispatchOutcome::Lost => Err(ErrorObject::internal("the connection to the host broke: try again")),
-                }
+                let changed = SessionConfigChanged { config, replace: None };
+                change_session(&self.session, SessionAction::ConfigChanged(changed)).await
             }
             SettingChange::Model(model) => {
                 *lock(&self.model) = Some(model);
@@ -265,11 +277,28 @@ impl EditorSession {
         }
         if has_any {
             self.wake.notify_one();
-        } else if let Some(turn) =
-            self.read_chat(|chat| chat.active_turn.as_ref().map(|turn| turn.id.clone())).flatten()
-        {
+        } else {
+            self.cancel_running_turn();
+        }
+    }
+
+    /// Cancels the editor's prompts and the running turn, also if another client began it.
+    pub(crate) fn cancel_all(self: &Arc<Self>) {
+        self.cancel();
+        self.settle_prompts();
+        if self.has_prompts() && self.running_turn().is_some_and(|turn| !self.is_own(&turn)) {
+            self.cancel_running_turn();
+        }
+    }
+
+    fn cancel_running_turn(&self) {
+        if let Some(turn) = self.running_turn() {
             self.cancel_turn(turn);
         }
+    }
+
+    fn running_turn(&self) -> Option<String> {
+        self.read_chat(|chat| chat.active_turn.as_ref().map(|turn| turn.id.clone())).flatten()
     }
 
     /// Cancels one prompt.
@@ -300,28 +329,37 @@ impl EditorSession {
         });
     }
 
-    /// Gives an answer of the editor to the host, again after a broken connection.
-    pub(crate) async fn send_answer(&self, action: &Action) {
+    /// Gives an answer of the editor to the host, again after a broken connection. Returns the reason of a refusal.
+    async fn send_answer(&self, action: &Action) -> Option<String> {
         for _ in 0..ANSWER_ATTEMPTS {
             match self.chat.dispatch(action.clone()).map(IntoFuture::into_future) {
                 Ok(sent) => match sent.await {
-                    DispatchOutcome::Confirmed(_) => return,
-                    // Another client was faster.
-                    DispatchOutcome::Rejected(reason) => {
-                        return tracing::debug!(reason, session = self.id, "the editor's answer came too late");
-                    }
+                    DispatchOutcome::Confirmed(_) => return None,
+                    DispatchOutcome::Rejected(reason) => return Some(reason),
                     DispatchOutcome::Lost => {}
                 },
                 Err(DispatchError::NotConnected(_)) => {}
-                Err(error) => {
-                    return tracing::warn!(%error, session = self.id, "the editor's answer cannot be sent");
-                }
+                Err(error) => return Some(error.to_string()),
             }
             if self.host.client.connected().await.is_err() {
-                return;
+                return None;
             }
         }
-        tracing::warn!(session = self.id, "the editor's answer was lost: answer again elsewhere");
+        Some("the connection to the host broke".to_owned())
+    }
+
+    /// Gives an answer of the editor to the host. If the host refuses it and still waits for one, the editor is told:
+    /// otherwise another client was faster.
+    pub(crate) async fn answer_request(&self, editor: &Editor, request: &str, action: &Action) {
+        let Some(reason) = self.send_answer(action).await else { return };
+        tracing::debug!(reason, session = self.id, "the host refused the editor's answer");
+        let is_asked = |state: &SessionState| {
+            state.input_needed.iter().flatten().any(|asked| asked.id().is_some_and(|id| id == request))
+        };
+        if self.read_session(is_asked) == Some(true) {
+            let text = format!("The answer was not accepted, and the question is still open: {reason}");
+            editor.update(&self.id, notice(self.editor, text)).await.ok();
+        }
     }
 
     /// Returns whether the editor waits for a prompt.
@@ -374,6 +412,15 @@ impl EditorSession {
                 MessagePlace::Running | MessagePlace::Queued => {}
             }
         }
+    }
+}
+
+/// Makes a change of a session, and waits until the host confirms it.
+pub(crate) async fn change_session(session: &Subscription<Ahp>, action: SessionAction) -> Result<(), ErrorObject> {
+    match session.dispatch(Action::Session(action)).map_err(|error| not_sent(&error))?.await {
+        DispatchOutcome::Confirmed(_) => Ok(()),
+        DispatchOutcome::Rejected(reason) => Err(ErrorObject::invalid_params(reason)),
+        DispatchOutcome::Lost => Err(ErrorObject::internal("the connection to the host broke: try again")),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::host::code;
 use crate::session::EditorSession;
 
 /// The sessions that an editor may have open; a further one is refused.
-const OPEN_SESSIONS: usize = 256;
+pub const OPEN_SESSIONS: usize = 256;
 
 /// The open sessions, by id.
 #[derive(Default)]

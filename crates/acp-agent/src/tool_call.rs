@@ -20,6 +20,8 @@ pub(crate) struct CallDraft {
     pub(crate) locations: Vec<acp::ToolCallLocation>,
     pub(crate) raw_input: Option<Value>,
     pub(crate) raw_output: Option<Value>,
+    /// It was a command when it was told first, so it has a terminal if the editor shows terminals.
+    pub(crate) is_command: bool,
 }
 
 /// A piece of content.
@@ -87,11 +89,12 @@ pub(crate) fn is_final(call: &ToolCallState) -> bool {
 fn begin(base: &ToolCallBase, parameters: &ToolCallParameters, status: acp::ToolCallStatus) -> CallDraft {
     let titles = [parameters.invocation_message.text(), base.display_name.as_str(), base.tool_name.as_str()];
     let title = titles.into_iter().find(|title| !title.is_empty()).unwrap_or("tool");
+    let kind = kind(base);
     CallDraft {
         id: base.tool_call_id.clone(),
         title: title.to_owned(),
         name: base.tool_name.clone(),
-        kind: kind(base),
+        kind,
         status,
         content: Vec::new(),
         locations: locations(base),
@@ -100,6 +103,7 @@ fn begin(base: &ToolCallBase, parameters: &ToolCallParameters, status: acp::Tool
             ToolInput::Ref(_) => None,
         }),
         raw_output: None,
+        is_command: kind == acp::ToolKind::Execute,
     }
 }
 

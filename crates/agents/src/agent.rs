@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use grove_core::*;
 use tokio::sync::oneshot;
 
+pub use crate::offered_tools::{ClientTools, OfferedTool};
 use crate::setup::{AgentAbilities, AgentSetup};
 use crate::sink::{ChatSink, TurnSink};
 use crate::spills::SpillStore;
@@ -119,6 +120,9 @@ pub trait AgentSession: Send + Sync + 'static {
     /// Applies settings that a person has changed. The agent reports the result.
     async fn configure(&self, _values: Extra) {}
 
+    /// Tells the agent the title that a person gave the session, if the agent keeps titles.
+    async fn set_title(&self, _title: String) {}
+
     /// Notes that everything up to this mark is stored: the agent need not keep it for another host.
     fn stored(&self, _mark: &FrameCursor) {}
 
@@ -158,6 +162,8 @@ pub struct OpenSession {
     pub start: AgentStart,
     /// What the session's creator configures. The agent can honour all of it ([`Agent::abilities`]).
     pub setup: Arc<AgentSetup>,
+    /// The tools that clients offer at any time.
+    pub client_tools: ClientTools,
 }
 
 /// When the process of an agent starts.
@@ -196,13 +202,6 @@ impl ConversationHistory for () {
     }
 }
 
-/// A tool, and the client that runs it.
-#[derive(Clone, Debug)]
-pub struct OfferedTool {
-    pub client: ClientId,
-    pub tool: ClientTool,
-}
-
 /// The state of a turn when the host ended.
 #[derive(Debug, Default)]
 pub struct Resumption {
@@ -235,6 +234,12 @@ pub enum PendingAnswer {
 pub enum AgentError {
     #[error("the agent did not start: {0}")]
     Start(String),
+    #[error("{words}")]
+    LoginRequired {
+        words: String,
+        /// The agent offers methods, of which a person can choose one.
+        has_methods: bool,
+    },
     #[error("{0}")]
     TurnFailed(String),
     #[error("the agent ended in the middle of the turn: {0}")]
@@ -254,6 +259,7 @@ impl AgentError {
     pub fn info(&self) -> ErrorInfo {
         let kind = match self {
             AgentError::Start(_) => "agentStart",
+            AgentError::LoginRequired { .. } => "loginRequired",
             AgentError::TurnFailed(_) => "agent",
             AgentError::Died(_) => "agentDied",
             AgentError::Interrupted(_) => "interrupted",
@@ -390,6 +396,9 @@ pub struct ToolUpdate {
     pub extra: Option<Extra>,
     /// Its permission request, if it asks first.
     pub permission: Option<PermissionPrompt>,
+    /// The client that runs it, and the receiver of its result: for a new call, with a permission request.
+    pub client: Option<ClientId>,
+    pub result: Option<oneshot::Sender<ToolResult>>,
 }
 
 impl ToolUpdate {
@@ -407,6 +416,8 @@ impl ToolUpdate {
             structured: None,
             extra: None,
             permission: None,
+            client: None,
+            result: None,
         }
     }
 }

@@ -29,7 +29,7 @@
 //! # Example
 //!
 //! ```
-//! use grove_agents::{Agent, AgentEvent, AgentStart, ChatSink, OpenSession, Prompt, scripted::ScriptedAgent};
+//! use grove_agents::{Agent, AgentEvent, AgentStart, ChatSink, ClientTools, OpenSession, Prompt, scripted::ScriptedAgent};
 //! use grove_core::{Extra, Message};
 //! use std::sync::Arc;
 //!
@@ -47,6 +47,7 @@
 //!     spills: Arc::new(()),
 //!     start: AgentStart::FirstTurn,
 //!     setup: Arc::default(),
+//!     client_tools: ClientTools::default(),
 //! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
@@ -62,6 +63,7 @@ pub mod acp;
 mod agent;
 pub mod catalog;
 pub mod limits;
+mod offered_tools;
 pub mod scripted;
 pub mod setup;
 mod sink;

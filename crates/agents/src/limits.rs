@@ -1,9 +1,17 @@
 //! The bounds of this crate that the table of limits names (`crates/limits`, `docs/limits.md`).
 
 pub use crate::acp::agent::LISTED as AGENT_SESSIONS;
+pub use crate::acp::client_tools::MESSAGE_BYTES as TOOLS_MESSAGE_BYTES;
+pub use crate::acp::client_tools::OPEN_REQUESTS as TOOLS_REQUESTS;
+pub use crate::acp::client_tools::calls::ANNOUNCED_CALLS;
+pub use crate::acp::client_tools::server::CONNECTIONS as TOOLS_CONNECTIONS;
+pub use crate::acp::client_tools::server::HELLO_TIME as TOOLS_HELLO_TIME;
 pub use crate::acp::connection::CALLS as OPEN_CALLS;
 pub use crate::acp::hooks::HOST_WAIT as HOOK_HOST_WAIT;
 pub use crate::acp::hooks::MAX_HOOK_LINE as HOOK_LINE_BYTES;
+pub use crate::acp::login::LOGIN_CHOICE_TIME;
+pub use crate::acp::login::LOGIN_METHODS;
+pub use crate::acp::login::LOGIN_TIME;
 pub use crate::acp::serve::files::READ_BYTES;
 pub use crate::acp::serve::files::SHOWN_BYTES as SHOWN_FILE_BYTES;
 pub use crate::acp::serve::terminals::RECENT as RELEASED_TERMINALS;
@@ -18,6 +26,11 @@ pub use crate::acp::session::worker::CLOSING as AGENT_CLOSE_TIME;
 pub use crate::acp::session::worker::RECAP_BYTES;
 pub use crate::acp::summary::LONGEST as SUMMARY_BYTES;
 pub use crate::acp::summary::PATIENCE as SUMMARY_TIME;
+pub use crate::catalog::CATALOG_AGENTS;
+pub use crate::catalog::CATALOG_BYTES;
+pub use crate::catalog::installed::RECORD_BYTES as INSTALLED_RECORD_BYTES;
+pub use crate::catalog::validate::LIST_ITEMS as CATALOG_LIST_ITEMS;
+pub use crate::catalog::validate::TEXT_BYTES as CATALOG_TEXT_BYTES;
 pub use crate::scripted::LARGEST_SCRIPT as SCRIPT_BYTES;
 pub use crate::scripted::script::MAX_OUTPUT as SCRIPT_OUTPUT_BYTES;
 pub use crate::setup::MAX_MCP_SERVERS as MCP_SERVERS;

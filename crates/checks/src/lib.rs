@@ -145,7 +145,21 @@ checks! {
     /// A name of a workspace file leads to no folder above.
     Dots = "dots", FS, "each_class_of_bad_name_has_its_own_error";
     /// A person approves writes to files that run programs.
-    ProtectedFiles = "protected-files", AGENTS, "names_are_guarded_in_any_case_and_only_below_the_working_directory";
+    ProtectedFiles = "protected-files", WORK, "names_are_guarded_in_any_case_and_only_below_the_working_directory";
+    /// Clients change files in working directories of sessions alone.
+    ChangeFolders = "change-folders", WORK, "only_working_directories_are_changed_and_nothing_outside_is_revealed";
+    /// A client changes only the paths that it asked for.
+    ChangeGrants = "change-grants", WORK, "a_path_is_changed_only_after_it_was_granted";
+    /// A change follows no link that was put in its way.
+    ChangeLinks = "change-links", WORK, "a_folder_is_opened_part_by_part_and_a_link_on_the_way_is_not_followed";
+    /// Working directories, roots, private folders and what is above them are not deleted or moved.
+    ChangeLandmarks = "change-landmarks", WORK, "roots_private_folders_and_what_is_above_them_stay_in_their_place";
+    /// A change of a folder is bounded.
+    ChangeSize = "change-size", WORK, "a_folder_that_is_too_deep_or_too_large_is_not_changed_at_all";
+    /// A connection has a bounded number of terminals.
+    TerminalCount = "terminal-count", SERVER, "terminals_are_bounded_for_each_connection";
+    /// A client uses the terminals that it has claimed.
+    TerminalClaim = "terminal-claim", SERVER, "only_the_client_that_claims_a_terminal_types_on_it";
     /// A denial never chooses an option that allows.
     OptionDecision = "option-decision", AGENTS, "a_verdict_without_a_fitting_option_cancels";
     /// A tool's name in a question is one line.
@@ -174,6 +188,10 @@ checks! {
     SecretOwner = "secret-owner", GROVE, "a_folder_that_others_may_write_to_or_that_belongs_to_another_is_refused";
     /// Others cannot write to a file with a secret.
     SecretWriters = "secret-writers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
+    /// A catalog or program is downloaded with TLS, or from this machine.
+    DownloadAddress = "download-address", GROVE, "a_catalog_comes_from_a_file_or_a_safe_address_alone";
+    /// A download has the required checksum.
+    DownloadChecksum = "download-checksum", GROVE, "a_catalog_with_another_checksum_changes_nothing";
     /// Others cannot read a file with a secret.
     SecretReaders = "secret-readers", GROVE, "a_secret_is_read_without_following_a_link_and_not_where_others_may_write";
     /// A file with a secret is no link.
@@ -182,6 +200,10 @@ checks! {
     NamedSecretWriters = "named-secret-writers", GROVE, "a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused";
     /// The folder of a shim can be entered by its owner alone.
     ShimFolder = "shim-folder", SHIM, "a_folder_that_others_may_enter_is_refused_and_a_new_one_is_private";
+    /// The tools of clients are served to those alone who know their secret.
+    ToolsSecret = "tools-secret", AGENTS, "who_does_not_know_the_secret_gets_no_tools";
+    /// MCP servers, which are programs, are configured by those alone who may approve.
+    McpServers = "mcp-servers", SERVER, "a_token_without_approve_configures_no_mcp_server";
     /// A path with `..` is not trusted by its beginning.
     TrustedPath = "trusted-path", GROVE, "a_trusted_folder_stays_trusted_with_what_is_below_it_and_nothing_beside_it";
     /// The certificate of a remote host is the pinned one.

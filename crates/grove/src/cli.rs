@@ -29,7 +29,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use acp::ACP_HELP;
 pub(crate) use acp::AcpArgs;
 use agents::AGENTS_HELP;
-pub(crate) use agents::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, LogsArgs};
+pub(crate) use agents::{
+    AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsInstallArgs, AgentsListArgs, AgentsLoginArgs, AgentsRmArgs,
+    AgentsSessionsArgs, AgentsShowArgs, AgentsUninstallArgs, AgentsUpdateArgs, LogsArgs,
+};
 use audit::AUDIT_HELP;
 pub(crate) use audit::AuditArgs;
 use chats::CHATS_HELP;
@@ -301,6 +304,9 @@ pub(crate) enum Command {
         /// The socket of the session's agent
         socket: PathBuf,
     },
+    /// Serve the tools of a session's clients over MCP on stdin and stdout; started by agents
+    #[command(hide = true)]
+    McpTools,
 }
 
 #[derive(Debug, Subcommand)]
@@ -322,6 +328,14 @@ pub(crate) struct SessionArg {
     /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     #[arg(id = "session", value_name = "SESSION")]
     pub(crate) reference: String,
+}
+
+/// The chat that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ChatArg {
+    /// Use this chat instead of the session's main one: its URI, or its name in the session
+    #[arg(id = "chat", long = "chat", value_name = "CHAT")]
+    pub(crate) name: Option<String>,
 }
 
 /// Flags for reaching a host.

@@ -329,17 +329,8 @@ impl HostConnector {
 
     /// Connects a client for an editor, which reconnects for as long as the editor runs.
     pub(crate) async fn editor(&self, editor: EditorClient) -> Result<Client<Ahp>, Failure> {
-        let EditorClient { name, documents } = editor;
-        let info = Implementation {
-            name: "grove-acp".to_owned(),
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            title: Some(name.map_or_else(|| "An editor".to_owned(), |name| cut(&name, EDITOR_NAME))),
-        };
-        let reconnect = Backoff { attempts: None, ..RECONNECT };
-        // The host asks such a client for the unsaved versions of files.
-        let meta = documents.is_some().then(|| [("documents".to_owned(), true.into())].into_iter().collect());
-        let options = Options { reconnect, list_sessions: false, requests: documents, ..self.options(None) };
-        self.connect(Ahp { info: Some(info), meta, ..Ahp::default() }, options).await
+        let (dialect, options) = for_editor(editor);
+        self.connect(dialect, Options { limits: self.limits, ..options }).await
     }
 
     /// Makes sure that the host runs, if it may be started.
@@ -358,6 +349,21 @@ impl HostConnector {
     fn options(&self, log: Option<FrameLog>) -> Options {
         Options { reconnect: RECONNECT, limits: self.limits, log, ..Options::default() }
     }
+}
+
+/// The dialect and the options of a client for an editor, which reconnects for as long as the editor is there.
+pub(crate) fn for_editor(editor: EditorClient) -> (Ahp, Options) {
+    // The host asks such a client for the unsaved versions of files.
+    let meta = editor.meta();
+    let EditorClient { name, documents, .. } = editor;
+    let info = Implementation {
+        name: "grove-acp".to_owned(),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        title: Some(name.map_or_else(|| "An editor".to_owned(), |name| cut(&name, EDITOR_NAME))),
+    };
+    let reconnect = Backoff { attempts: None, ..RECONNECT };
+    let options = Options { reconnect, list_sessions: false, requests: documents, ..Options::default() };
+    (Ahp { info: Some(info), meta, ..Ahp::default() }, options)
 }
 
 /// A session of a host.

@@ -24,7 +24,7 @@ pub(crate) struct DataFolder {
 }
 
 /// The inner folders whose owner and mode are checked.
-const INNER_FOLDERS: [&str; 5] = ["journal", "session-state", "agents", "history", "hosts-seen"];
+const INNER_FOLDERS: [&str; 6] = ["journal", "session-state", "agents", "programs", "history", "hosts-seen"];
 /// The number of attempts to lock the folder, and the pause between them.
 ///
 /// A command that looks for a running host holds the lock for a moment.
@@ -244,6 +244,16 @@ fn client_path_file(data_dir: &Path) -> PathBuf {
 /// The folder of the agents' shims.
 pub(crate) fn agents_path(data_dir: &Path) -> PathBuf {
     data_dir.join("agents")
+}
+
+/// The catalog of agents that takes the place of the included one.
+pub(crate) fn catalog_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("agents.toml")
+}
+
+/// The folder of the agents that `grove agents install` has installed.
+pub(crate) fn programs_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("programs")
 }
 
 /// The format version of a data folder. A newer one is refused; an older one would be migrated here.

@@ -46,10 +46,11 @@ pub(crate) struct SessionUsage {
 }
 
 /// The parts of a data folder: a name, and the entries that belong to it.
-const PARTS: [(&str, &[&str]); 6] = [
+const PARTS: [(&str, &[&str]); 7] = [
     ("journal", &["journal", "journal.end"]),
     ("logs", &["host.log", "host.log.old", "damage.jsonl", "audit"]),
     ("agents", &["agents"]),
+    ("programs", &["programs"]),
     ("catalog", &["history.db", "history.db-wal", "history.db-shm"]),
     ("history", &["history"]),
     ("caches", &["hosts-seen", "sessions-layer.json", "client-path", "port"]),

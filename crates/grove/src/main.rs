@@ -27,6 +27,7 @@ mod background;
 mod chat_client;
 mod cli;
 mod commands;
+mod confirmation;
 mod connect;
 mod copilot_flags;
 mod copilot_table;
@@ -34,6 +35,7 @@ mod damage_file;
 mod data_folder;
 mod debug_bundle;
 mod disk_usage;
+mod editor_sockets;
 mod endpoint;
 mod file_memory;
 mod follow;
@@ -48,6 +50,7 @@ mod json_errors;
 mod limits;
 mod limits_table;
 mod listeners;
+mod mcp_table;
 mod open_files;
 mod page;
 mod past_requests;
@@ -160,6 +163,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),
         Command::AgentHook { format, mode, socket } => commands::agent_hook::run(&format, &mode, &socket),
+        Command::McpTools => commands::mcp_tools::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -10,16 +10,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use etcetera::BaseStrategy;
+use grove_agents::catalog::AgentCatalog;
 use grove_checks::Check;
 use grove_core::StoreName;
 use serde::Serialize;
 
+use crate::agents::catalog_file::LoadedCatalog;
 use crate::agents::{AgentConfig, config_table};
 use crate::cli::{Common, ServeArgs};
 use crate::copilot_table::{self, CopilotConfig};
 use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
 use crate::limits_table::{self, LimitsConfig};
+use crate::mcp_table::{self, ConfiguredServer};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 use crate::telemetry::{self, TelemetryConfig};
@@ -162,9 +165,15 @@ pub(crate) struct Settings {
     pub(crate) telemetry: Setting<TelemetryConfig>,
     /// Model names of the Copilot SDK's programs.
     pub(crate) copilot: Setting<CopilotConfig>,
+    /// The MCP servers of the file. They may contain secrets: only their names are shown.
+    #[serde(serialize_with = "names")]
+    pub(crate) mcp: Setting<BTreeMap<String, ConfiguredServer>>,
     /// The agents of the file. They may contain secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, AgentConfig>>,
+    /// The agents that are known by name.
+    #[serde(skip)]
+    pub(crate) catalog: LoadedCatalog,
     /// The path of the configuration file, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
@@ -212,6 +221,7 @@ impl Settings {
         let compaction = grove_host::Compaction::default();
 
         let data_dir = layers.one("data-dir", common.data_dir.clone(), || platform.data_dir().join("grove"))?;
+        let catalog = LoadedCatalog::load(&data_dir.value);
         let default_directory = layers.one("default-directory", serve.default_directory.clone(), || home.clone())?;
         let browse_default = || {
             let mut roots = vec![home.clone(), default_directory.value.clone()];
@@ -251,7 +261,9 @@ impl Settings {
             limits: layers.limits()?,
             telemetry: layers.telemetry()?,
             copilot: layers.copilot()?,
-            agents: layers.agents()?,
+            mcp: layers.mcp()?,
+            agents: layers.agents(&catalog.catalog)?,
+            catalog,
             data_dir,
             default_directory,
             config_file: layers.file.clone(),
@@ -350,6 +362,7 @@ const KEYS: &[&str] = &[
     "limits",
     "telemetry",
     "copilot",
+    "mcp",
     "agents",
     // Read by `PolicyFiles`, again whenever the file changes.
     "policy",
@@ -500,9 +513,16 @@ impl Layers {
         Ok(Setting { value: copilot_table::read(&self.file, table)?, source })
     }
 
+    /// The MCP servers of the file. No flag and no variable sets them.
+    fn mcp(&self) -> Result<Setting<BTreeMap<String, ConfiguredServer>>> {
+        let value = mcp_table::read(&self.file, self.values.get("mcp"))?;
+        let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
+        Ok(Setting { value, source })
+    }
+
     /// The agents of the file. No flag and no variable sets them.
-    fn agents(&self) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
-        let value = config_table::read(&self.file, self.values.get("agents"))?;
+    fn agents(&self, catalog: &AgentCatalog) -> Result<Setting<BTreeMap<String, AgentConfig>>> {
+        let value = config_table::read(&self.file, self.values.get("agents"), catalog)?;
         let source = if value.is_empty() { SettingSource::Default } else { SettingSource::File(self.file.clone()) };
         Ok(Setting { value, source })
     }

@@ -235,6 +235,11 @@ impl PendingRecord {
     /// Records nothing.
     pub const NONE: PendingRecord = PendingRecord(None);
 
+    /// Returns true if nothing will be recorded.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Adds what a command is about: an approval and a denial, and the command that was asked for.
     pub(crate) fn describe(&mut self, command: &ClientCommand, tip: &Session) {
         let Some(pending) = &mut self.0 else { return };

@@ -31,6 +31,8 @@ pub struct Config {
     pub model_names: BTreeMap<String, String>,
     /// How the hooks of clients count. Without [`HookMode::Strict`], an agent that does not ask before every call is accepted.
     pub client_hooks: HookMode,
+    /// The program on clients' terminals; by default `$SHELL`.
+    pub shell: Option<String>,
     /// The protocol versions that the host speaks: the released ones, except in tests.
     pub registry: Registry,
 }
@@ -47,6 +49,7 @@ impl Default for Config {
             default_agent: None,
             model_names: BTreeMap::new(),
             client_hooks: HookMode::Strict,
+            shell: None,
             registry: Registry::RELEASED,
         }
     }

@@ -236,7 +236,7 @@ mod tests {
         let wanted = match ChannelName::parse(uri)? {
             ChannelName::Session(name) => SubscriptionTarget::Session(name),
             ChannelName::Chat(name) => SubscriptionTarget::Chat(name),
-            ChannelName::Root | ChannelName::ResourceWatch(_) => return None,
+            ChannelName::Root | ChannelName::ResourceWatch(_) | ChannelName::Terminal(_) => return None,
         };
         place(&wanted).map(|(session, chat)| (session.to_string(), chat.to_string()))
     }

@@ -161,11 +161,14 @@ impl Host {
     pub async fn begin_import(&self, wanted: ImportRequest) -> Result<ImportJob, ImportError> {
         let agent = match wanted.agent {
             Some(agent) if self.has_agent(&agent) => agent,
-            Some(agent) => return Err(CreateError::UnknownAgent(agent).into()),
+            Some(agent) => {
+                let hint = self.install_hint(&agent);
+                return Err(CreateError::UnknownAgent { agent, hint }.into());
+            }
             None => {
                 let preferred = wanted.preferred_agent.filter(|agent| self.has_agent(agent));
                 let agent = preferred.or_else(|| self.default_agent());
-                agent.ok_or_else(|| CreateError::UnknownAgent("".into()))?
+                agent.ok_or_else(|| CreateError::UnknownAgent { agent: "".into(), hint: String::new() })?
             }
         };
         let id = match wanted.id {

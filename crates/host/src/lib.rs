@@ -55,7 +55,8 @@
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
 //! let (working_directories, config, store, setup) = (vec![], None, None, AgentSetup::default());
-//! let wanted = CreateSession { uri, agent: None, model: None, working_directories, config, store, setup };
+//! let wanted =
+//!     CreateSession { uri, agent: None, model: None, working_directories, config, store, setup, active_client: None };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });
@@ -87,6 +88,7 @@ pub mod sequencer;
 pub mod session;
 pub mod session_hub;
 pub mod subscriber;
+pub mod terminals;
 mod token;
 pub mod tokens;
 mod trust;
@@ -102,7 +104,6 @@ pub use editors::Editors;
 pub use env::*;
 pub use host::{
     AgentFinder, CreateError, CreateSession, Host, HostStatus, IdGenerationError, STORE_SETTING, TableSizes, WeakHost,
-    install_hint,
 };
 pub use leases::Lease;
 pub use policy::{LoadedRules, PermissionRules, resolve_links};

@@ -61,7 +61,8 @@ pub struct Presence {
 #[derive(Default)]
 struct SessionPresence {
     clients: BTreeMap<ClientId, PresenceEntry>,
-    /// True while a task will tell the watchers and remove clients that do not return.
+    /// True while a task will tell the watchers and remove clients that do not return. That task removes this too: a
+    /// session that returns within its delay would get a second one, which would count the looks twice.
     is_scheduled: bool,
 }
 
@@ -126,7 +127,7 @@ impl Presence {
         let Some(known) = sessions.get_mut(session) else { return };
         if known.clients.get(client).is_some_and(|entry| entry.connection == connection) {
             known.clients.remove(client);
-            match known.clients.is_empty() {
+            match known.is_over() {
                 true => drop(sessions.remove(session)),
                 false => self.schedule(session, known),
             }
@@ -153,10 +154,10 @@ impl Presence {
         self.sessions().retain(|session, known| {
             let count = known.clients.len();
             known.clients.retain(|_, entry| entry.connection != connection);
-            if known.clients.len() != count && !known.clients.is_empty() {
+            if known.clients.len() != count && !known.is_over() {
                 self.schedule(session, known);
             }
-            !known.clients.is_empty()
+            !known.is_over()
         });
     }
 
@@ -168,7 +169,8 @@ impl Presence {
     /// The sessions with attached clients and the number of further ones, each list with at most so many entries.
     pub fn list_all(&self, most: usize, most_clients: usize) -> (Vec<(SessionId, PresenceResult)>, usize) {
         let sessions = self.sessions();
-        let mut ids: Vec<&SessionId> = sessions.keys().collect();
+        let attended = sessions.iter().filter(|(_, known)| !known.clients.is_empty());
+        let mut ids: Vec<&SessionId> = attended.map(|(id, _)| id).collect();
         ids.sort_unstable();
         let more = ids.len().saturating_sub(most);
         ids.truncate(most);
@@ -255,6 +257,11 @@ enum SettleOutcome {
 }
 
 impl SessionPresence {
+    /// Returns true if nothing is left of it, and no task will look at it.
+    fn is_over(&self) -> bool {
+        self.clients.is_empty() && !self.is_scheduled
+    }
+
     /// The attached clients, those who came first at the front.
     fn list(&self, most: usize) -> PresenceResult {
         let mut attached: Vec<_> = self.clients.iter().collect();

@@ -146,7 +146,7 @@ impl Refusal for CreateError {
             | CreateError::WorkingDirectory(_)
             | CreateError::Setup(_)
             | CreateError::TooManyDirectories(_) => RefusalKind::InvalidParams,
-            CreateError::UnknownAgent(_) => RefusalKind::AgentNotFound,
+            CreateError::UnknownAgent { .. } => RefusalKind::AgentNotFound,
             CreateError::Exists(_)
             | CreateError::IdTaken { .. }
             | CreateError::BeingImported(_)
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(MigrateError::NotCopied(TreeError::Refused(rejected())).kind(), RefusalKind::Busy);
         let in_tree = SessionRequestError::Tree(TreeError::Refused(rejected()));
         assert_eq!(in_tree.kind(), RefusalKind::Busy);
-        let unknown = || CreateError::UnknownAgent("none".into());
+        let unknown = || CreateError::UnknownAgent { agent: "none".into(), hint: String::new() };
         assert_eq!(SessionRequestError::Create(unknown()).kind(), RefusalKind::AgentNotFound);
         assert_eq!(ImportError::Create(unknown()).kind(), RefusalKind::AgentNotFound);
         assert_eq!(ImportError::Create(CreateError::Kept("s".into())).kind(), RefusalKind::SessionExists);

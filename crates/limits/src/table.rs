@@ -2,6 +2,7 @@
 
 mod agents;
 mod clients;
+mod editors;
 mod files;
 mod host;
 mod hub;
@@ -19,6 +20,7 @@ pub fn table() -> Vec<LimitGroup> {
         messages::groups(&limits),
         host::groups(&limits),
         hub::groups(),
+        editors::groups(),
         agents::groups(&limits),
         rules::groups(),
         files::groups(&limits),

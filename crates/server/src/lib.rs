@@ -6,7 +6,8 @@
 //!   listener. A [`Listener`] is an argument: a port, [`UnixSocket`], [`TlsListener`], or pipes in tests.
 //! - `connection`: reads a client's requests in order; writes from a bounded queue, so that a slow client slows down
 //!   only itself. At most 64 answers and 64 MiB of them are pending; a client that reads nothing for 30 s is dropped.
-//!   [`InProcessHost`] connects clients in the host's own process. [`FrameLog`] records every frame.
+//!   [`InProcessHost`] connects clients in the host's own process. [`EditorService`] serves editors on `/acp`.
+//!   [`FrameLog`] records every frame.
 //! - [`Principal`]: the holder of a token behind a connection, with its scopes and its address.
 //! - `dialect`: the handling of each protocol's messages. A connection finds out which one its client speaks.
 //! - [`copilot`]: the same for the GitHub Copilot SDK. [`sdk`]: SDKs that connect through `grove copilot`.
@@ -47,7 +48,9 @@ mod origin;
 mod principal;
 mod recording;
 
-pub use connection::{FrameLog, InProcessConnection, InProcessHost, InProcessMessage};
+pub use connection::{
+    EditorConnection, EditorHost, EditorService, FrameLog, InProcessConnection, InProcessHost, InProcessMessage,
+};
 pub use http::{
     AccessPolicy, Asset, Caching, Certificate, CertificateFileError, HostNames, HostServer, TlsListener,
     TransportSecurity, UnixSocket, WebPage, sdk, serve,

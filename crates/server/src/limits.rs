@@ -4,6 +4,7 @@ pub use crate::connection::CLOSE_GRACE;
 pub use crate::connection::CONTROL_BYTES;
 pub use crate::connection::MAX_QUEUED_MESSAGES as QUEUED_MESSAGES;
 pub use crate::connection::batch::BATCH_BYTES;
+pub use crate::connection::editor::EDITOR_MESSAGES;
 pub use crate::connection::in_process::UNRECEIVED as IN_PROCESS_MESSAGES;
 pub use crate::copilot::connection::CALLS as SDK_OPEN_CALLS;
 pub use crate::copilot::connection::MAX_QUEUED_BYTES as SDK_QUEUED_BYTES;

@@ -1,11 +1,16 @@
 //! The records of requests in the audit log: begun where a request is checked, finished with its answer.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use grove_core::{ClientId, Scope, ScopeSet};
 use grove_host::Host;
 use grove_host::audit::{AuditAction, AuditOutcome, AuditRecord, PendingRecord};
 use grove_host::sequencer::ReplySink;
 use grove_host::subscriber::Encode;
-use serde::Deserialize;
+use grove_wire::ahp;
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -43,18 +48,27 @@ pub(crate) fn record(
     AuditRecord::new(time, principal.name(), address, action, operation).with_client(client.map(ClientId::as_str))
 }
 
+/// Returns true for an operation that only reads. Its record and its params concern nobody.
+pub(crate) fn only_reads(needed: ScopeSet, operation: &str) -> bool {
+    needed.without(Scope::Read) == ScopeSet::NONE && !logs_in(operation)
+}
+
+fn logs_in(operation: &str) -> bool {
+    ["initialize", "reconnect", "connect"].iter().any(|name| operation.eq_ignore_ascii_case(name))
+}
+
 /// The kind of an operation; `None` if it only reads.
 ///
 /// A session refines it, since it knows what is approved and what is denied.
 fn action(needed: ScopeSet, operation: &str) -> Option<AuditAction> {
-    let name = operation.to_ascii_lowercase();
-    let names = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    if matches!(name.as_str(), "initialize" | "reconnect" | "connect") {
-        return Some(AuditAction::LogIn);
-    }
-    if needed.without(Scope::Read) == ScopeSet::NONE {
+    if only_reads(needed, operation) {
         return None;
     }
+    if logs_in(operation) {
+        return Some(AuditAction::LogIn);
+    }
+    let name = operation.to_ascii_lowercase();
+    let names = |words: &[&str]| words.iter().any(|word| name.contains(word));
     Some(if names(&["turnstarted", "turn/started", "session.send"]) {
         AuditAction::Prompt
     } else if names(&["dispose", "delete", "erase"]) {
@@ -104,6 +118,29 @@ pub(crate) fn named_token(params: Option<&RawValue>) -> Option<String> {
     serde_json::from_str::<TokenName>(params?.get()).ok().map(|token| token.name)
 }
 
+/// The files that a request of the Agent Host Protocol changes.
+pub(crate) fn named_files(method: &str, params: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct FileNames {
+        uri: Option<String>,
+        source: Option<String>,
+        destination: Option<String>,
+    }
+    use ahp::Method;
+    match Method::named(method)? {
+        Method::ResourceWrite
+        | Method::ResourceMkdir
+        | Method::ResourceDelete
+        | Method::ResourceCopy
+        | Method::ResourceMove
+        | Method::ResourceRequest => {}
+        _ => return None,
+    }
+    let names: FileNames = serde_json::from_str(params?.get()).ok()?;
+    let moved = names.source.zip(names.destination).map(|(source, destination)| format!("{source} → {destination}"));
+    moved.or(names.uri)
+}
+
 /// The outcome of a request by its result: some methods say in it that they changed nothing.
 pub(crate) fn outcome(result: &RawValue) -> AuditOutcome {
     #[derive(Deserialize)]
@@ -119,6 +156,9 @@ pub(crate) fn outcome(result: &RawValue) -> AuditOutcome {
 
 /// A reply that finishes the record of its request.
 pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
+    if record.is_none() {
+        return reply;
+    }
     Box::new(move |answer| match answer {
         Encode::Text(text) => {
             finish(record, &text);
@@ -132,22 +172,53 @@ pub(crate) fn recorded(reply: ReplySink, record: PendingRecord) -> ReplySink {
     })
 }
 
+/// Finishes the record of an action that is carried out at once.
+pub(crate) fn finish_action(record: PendingRecord, refusal: Option<&str>) {
+    let outcome = if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Done };
+    record.finish(outcome, refusal);
+}
+
 /// Finishes a record by the JSON-RPC answer to its request.
 pub(crate) fn finish(record: PendingRecord, answer: &str) {
-    #[derive(Deserialize)]
-    struct AnswerProbe {
-        #[serde(default)]
-        error: Option<AnswerError>,
+    if record.is_none() {
+        return;
     }
-    #[derive(Deserialize)]
-    struct AnswerError {
-        #[serde(default)]
-        message: String,
-    }
-    match serde_json::from_str::<AnswerProbe>(answer).ok().and_then(|answer| answer.error) {
-        Some(error) => record.finish(AuditOutcome::Refused, Some(&error.message)),
+    match refusal(answer) {
+        Some(message) => record.finish(AuditOutcome::Refused, Some(&message)),
         None => record.finish(AuditOutcome::Done, None),
     }
+}
+
+/// The message of an answer that is an error. A result is not read: it may be large.
+fn refusal(answer: &str) -> Option<String> {
+    struct AnswerVisitor;
+
+    impl<'de> Visitor<'de> for AnswerVisitor {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an answer of JSON-RPC")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut answer: A) -> Result<Self::Value, A::Error> {
+            #[derive(Deserialize)]
+            struct AnswerError {
+                #[serde(default)]
+                message: String,
+            }
+            let mut message = None;
+            while let Some(name) = answer.next_key::<Cow<'de, str>>()? {
+                match &*name {
+                    "error" => message = Some(answer.next_value::<AnswerError>()?.message),
+                    "result" => return Err(de::Error::custom("it is a result")),
+                    _ => drop(answer.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(message)
+        }
+    }
+
+    serde_json::Deserializer::from_str(answer).deserialize_map(AnswerVisitor).ok().flatten()
 }
 
 #[cfg(test)]
@@ -158,6 +229,7 @@ mod tests {
     fn changes_are_recorded_by_their_kind_and_reading_is_not() {
         let of = |scope: Scope, operation: &str| action(ScopeSet::NONE.with(scope), operation);
         assert_eq!(of(Scope::Read, "listSessions"), None);
+        assert_eq!(of(Scope::Read, "reconnect"), Some(AuditAction::LogIn));
         assert_eq!(action(ScopeSet::NONE, "ping"), None);
         assert_eq!(action(ScopeSet::NONE, "initialize"), Some(AuditAction::LogIn));
         assert_eq!(of(Scope::Prompt, "createSession"), Some(AuditAction::Create));
@@ -168,6 +240,19 @@ mod tests {
         let answered = "session.permissions.handlePendingPermissionRequest";
         assert_eq!(of(Scope::Approve, answered), Some(AuditAction::Approve));
         assert_eq!(of(Scope::Admin, "x-grove/policy/allow"), Some(AuditAction::Approve));
+    }
+
+    #[test]
+    fn an_answer_is_read_up_to_its_result_or_error() {
+        let refused = r#"{"jsonrpc":"2.0","id":"result","error":{"code":-32600,"message":"no \"","data":{"a":[1]}}}"#;
+        assert_eq!(refusal(refused).as_deref(), Some("no \""));
+        assert_eq!(refusal(r#"{"id":{"error":1},"error":{"code":1},"more":[]}"#).as_deref(), Some(""));
+        // What comes after `result` is never read, whatever it is.
+        for answer in
+            [r#"{"jsonrpc":"2.0","id":1,"result":{"error":{"message":"x"}}}"#, r#"{"id":1,"result":["#, "{}", "["]
+        {
+            assert_eq!(refusal(answer), None, "{answer}");
+        }
     }
 
     #[test]

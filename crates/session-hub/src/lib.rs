@@ -101,6 +101,7 @@ pub use self::host_directory::{
     HostDirectory, HostDirectoryError, NoRemoteHosts, RemoteHost, RemoteHosts, UnusableHost,
 };
 pub use self::host_lists::{HostList, ListState, list_hosts};
+pub use self::this_host::message_channel;
 use self::visit::HubConnection;
 
 /// How long the hub goes on without connections: a page that is reloaded finds its state.

@@ -15,14 +15,19 @@ struct ThisHost(InProcessHost);
 
 impl ConnectInProcess for ThisHost {
     fn connect(&self) -> Option<MessageChannel> {
-        let InProcessConnection { to_host, from_host } = self.0.connect().ok()?;
-        let from_host = stream::unfold(from_host, |mut from_host| async move {
-            let message = match from_host.recv().await? {
-                InProcessMessage::Frame(frame) => HostMessage::Text(frame),
-                InProcessMessage::Closed { code, reason } => HostMessage::Closed { code, reason: reason.to_owned() },
-            };
-            Some((message, from_host))
-        });
-        Some(MessageChannel { to_host, from_host: from_host.boxed() })
+        self.0.connect().ok().map(message_channel)
     }
+}
+
+/// A connection to a host in this process, for clients.
+pub fn message_channel(connection: InProcessConnection) -> MessageChannel {
+    let InProcessConnection { to_host, from_host } = connection;
+    let from_host = stream::unfold(from_host, |mut from_host| async move {
+        let message = match from_host.recv().await? {
+            InProcessMessage::Frame(frame) => HostMessage::Text(frame),
+            InProcessMessage::Closed { code, reason } => HostMessage::Closed { code, reason: reason.to_owned() },
+        };
+        Some((message, from_host))
+    });
+    MessageChannel { to_host, from_host: from_host.boxed() }
 }

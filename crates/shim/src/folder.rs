@@ -26,23 +26,34 @@ const LOCK: &str = "lock";
 /// The longest socket path that every system accepts, with some room.
 const ADDRESS_BYTES: usize = 100;
 
-/// The address of a socket, in a form that the system accepts.
+/// The address of a socket in a folder, in a form that the system accepts however long the folder's path is.
 #[derive(Debug)]
-pub(crate) struct Address {
-    pub(crate) path: PathBuf,
+pub struct SocketAddress {
+    path: PathBuf,
     /// The path leads through this open folder.
     _folder: Option<File>,
 }
 
-impl Address {
-    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
-        let path = folder.join(SOCKET);
+impl SocketAddress {
+    /// The address of the shim's own socket.
+    pub(crate) fn of_shim(folder: &Path) -> io::Result<Self> {
+        Self::of(folder, SOCKET)
+    }
+
+    /// The address of the socket of this name.
+    pub fn of(folder: &Path, name: &str) -> io::Result<Self> {
+        let path = folder.join(name);
         if path.as_os_str().as_bytes().len() <= ADDRESS_BYTES || !cfg!(target_os = "linux") {
             return Ok(Self { path, _folder: None });
         }
         let opened = File::open(folder)?;
-        let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(SOCKET);
+        let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(name);
         Ok(Self { path, _folder: Some(opened) })
+    }
+
+    /// The path to bind or to connect to, while this exists.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

@@ -39,6 +39,7 @@ mod stream;
 pub mod wire;
 
 pub use error::ShimError;
+pub use folder::SocketAddress;
 pub use log::{stderr_files, stderr_tail};
 pub use options::{ShimLimits, ShimOptions};
 pub use run::run;

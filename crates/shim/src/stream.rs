@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use crate::folder::{Address, is_ours};
+use crate::folder::{SocketAddress, is_ours};
 use crate::start::{self, ShimProgram};
 use crate::wire::{
     AgentEnd, CloseCode, ConnectionClosed, FrameBuffer, FromHost, FromShim, Hello, PROTOCOL, SMALL_BYTES, VERSION,
@@ -162,8 +162,8 @@ async fn connect(folder: &Path) -> Result<UnixStream, ShimError> {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => gone(),
         _ => ShimError::Folder { path: folder.to_owned(), error },
     };
-    let address = Address::of(folder).map_err(failed)?;
-    let stream = UnixStream::connect(&address.path).await.map_err(failed)?;
+    let address = SocketAddress::of_shim(folder).map_err(failed)?;
+    let stream = UnixStream::connect(address.path()).await.map_err(failed)?;
     if is_ours(&stream) { Ok(stream) } else { Err(ShimError::OtherUser) }
 }
 

@@ -116,6 +116,11 @@ impl<'a> EntryFields<'a> {
         scanner.scan_with(line, "message", |level, name, value| self.take(level, name, value))
     }
 
+    /// Like [`EntryFields::scan`], and refuses a line that is not UTF-8.
+    pub(crate) fn scan_utf8(&mut self, scanner: &mut Scanner, line: &'a [u8]) -> Result<Shape, ScanError> {
+        scanner.scan_utf8_with(line, "message", |level, name, value| self.take(level, name, value))
+    }
+
     #[inline]
     fn take(&mut self, level: Level, name: &[u8], value: &'a [u8]) {
         match level {

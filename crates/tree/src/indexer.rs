@@ -2,7 +2,6 @@
 
 mod scanned;
 
-use std::borrow::Cow;
 use std::thread;
 
 use self::scanned::{ScannedEntry, ScannedLine, ScannedParent, halves, least_bytes, lines, scan_lines};
@@ -278,14 +277,39 @@ impl Indexer {
     /// Reads a line without its line feed.
     pub(crate) fn line(&mut self, line: &[u8]) {
         let place = self.begin_line(line);
-        let text = match std::str::from_utf8(line) {
-            Ok(_) => Cow::Borrowed(line),
-            Err(_) => Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes()),
+        let mut parts = EntryFields::default();
+        let added = match parts.scan_utf8(&mut self.scanner, line) {
+            Ok(shape) => self.fields(line, &parts, shape, place),
+            Err(_) => self.unsound_line(line, place),
         };
-        if let Err(error) = self.fields(&text, place, matches!(text, Cow::Owned(_))) {
+        if let Err(error) = added {
             self.failed = Some(error);
         }
         self.end_line(line);
+    }
+
+    /// Reads a line that is not JSON in UTF-8. Invalid UTF-8 is replaced.
+    fn unsound_line(&mut self, line: &[u8], place: LinePosition) -> Result<(), LogError> {
+        let text = String::from_utf8_lossy(line);
+        let mut parts = EntryFields::default();
+        let shape = match parts.scan(&mut self.scanner, text.as_bytes()) {
+            Ok(shape) => shape,
+            Err(ScanError { reason, at }) => {
+                let reason = match reason {
+                    // Inside a file, a line that ends too early was overwritten by something.
+                    Reason::Ends => "it ends too early",
+                    other => other.text(),
+                };
+                self.report(place, DamageKind::BadLine, || format!("{reason} (at its byte {at}): it is skipped"));
+                return Ok(());
+            }
+        };
+        if matches!(shape, Shape::JsonObject | Shape::Other) {
+            self.report(place, DamageKind::NotText, || {
+                "it has invalid UTF-8: it is read as replacement characters".to_owned()
+            });
+        }
+        self.fields(text.as_bytes(), &parts, shape, place)
     }
 
     fn begin_line(&mut self, line: &[u8]) -> LinePosition {
@@ -298,20 +322,14 @@ impl Indexer {
         self.line_offset = self.parsed.length;
     }
 
-    fn fields(&mut self, line: &[u8], place: LinePosition, replaced: bool) -> Result<(), LogError> {
-        let mut parts = EntryFields::default();
-        let shape = match parts.scan(&mut self.scanner, line) {
-            Ok(shape) => shape,
-            Err(ScanError { reason, at }) => {
-                let reason = match reason {
-                    // Inside a file, a line that ends too early was overwritten by something.
-                    Reason::Ends => "it ends too early",
-                    other => other.text(),
-                };
-                self.report(place, DamageKind::BadLine, || format!("{reason} (at its byte {at}): it is skipped"));
-                return Ok(());
-            }
-        };
+    /// Reads a line by its fields.
+    fn fields(
+        &mut self,
+        line: &[u8],
+        parts: &EntryFields<'_>,
+        shape: Shape,
+        place: LinePosition,
+    ) -> Result<(), LogError> {
         match shape {
             Shape::Blank => return Ok(()),
             Shape::Null => {
@@ -319,11 +337,6 @@ impl Indexer {
                 return Ok(());
             }
             Shape::JsonObject | Shape::Other => {}
-        }
-        if replaced {
-            self.report(place, DamageKind::NotText, || {
-                "it has invalid UTF-8: it is read as replacement characters".to_owned()
-            });
         }
         let fields = &parts.line;
         let is_header = shape == Shape::JsonObject && is_type(fields.kind, "session");
@@ -344,7 +357,7 @@ impl Indexer {
         } else if shape == Shape::Other {
             self.report(place, DamageKind::NotAnObject, || "it is JSON but not an object: it is skipped".to_owned());
         } else {
-            self.entry(&parts, place)?;
+            self.entry(parts, place)?;
         }
         Ok(())
     }

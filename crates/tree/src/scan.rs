@@ -7,11 +7,13 @@
 //! It accepts the same lines as `serde_json` does for a raw value (a property test checks this), up to [`MAX_DEPTH`].
 
 mod text;
+mod text_end;
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 pub use self::text::{lossy, text_of};
+use self::text_end::{short_text, text};
 
 /// The maximum nesting of a line. Deeper ones are bad lines.
 pub const MAX_DEPTH: usize = 4096;
@@ -42,6 +44,8 @@ pub enum Reason {
     ControlCharacter,
     BadEscape,
     BadNumber,
+    /// The line was to be checked for UTF-8.
+    NotUtf8,
     TooDeep,
     /// The line continues after its value.
     Trailing,
@@ -55,10 +59,41 @@ impl Reason {
             Reason::ControlCharacter => "a text has a control character in it",
             Reason::BadEscape => "a text has a bad escape in it",
             Reason::BadNumber => "a number is not one",
+            Reason::NotUtf8 => "a text is not UTF-8",
             Reason::TooDeep => "it is nested too deep",
             Reason::Trailing => "it goes on after its value",
         }
     }
+}
+
+/// The checks of a scan.
+trait Checks {
+    /// The line is JSON.
+    const JSON: bool;
+    /// Its texts are UTF-8.
+    const UTF8: bool;
+}
+
+/// For a line that was scanned before: an invalid one yields wrong fields.
+struct NoChecks;
+
+impl Checks for NoChecks {
+    const JSON: bool = false;
+    const UTF8: bool = false;
+}
+
+struct JsonChecks;
+
+impl Checks for JsonChecks {
+    const JSON: bool = true;
+    const UTF8: bool = false;
+}
+
+struct Utf8Checks;
+
+impl Checks for Utf8Checks {
+    const JSON: bool = true;
+    const UTF8: bool = true;
 }
 
 /// Scans lines. It holds the stack of open brackets, so one scanner serves many lines.
@@ -93,7 +128,7 @@ impl Scanner {
         line: &'a [u8],
         mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
     ) -> Result<Shape, ScanError> {
-        self.walk::<false>(line, None, |_, name, value| field(name, value))
+        self.walk::<JsonChecks>(line, None, |_, name, value| field(name, value))
     }
 
     /// Like [`Scanner::scan`], and reports the fields of one field's value as well, if that is an object: `message`.
@@ -103,7 +138,17 @@ impl Scanner {
         inside: &str,
         field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
     ) -> Result<Shape, ScanError> {
-        self.walk::<false>(line, Some(inside.as_bytes()), field)
+        self.walk::<JsonChecks>(line, Some(inside.as_bytes()), field)
+    }
+
+    /// Like [`Scanner::scan_with`], and refuses a line that is not UTF-8.
+    pub fn scan_utf8_with<'a>(
+        &mut self,
+        line: &'a [u8],
+        inside: &str,
+        field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<Shape, ScanError> {
+        self.walk::<Utf8Checks>(line, Some(inside.as_bytes()), field)
     }
 
     /// Like [`Scanner::scan_with`] for a line that was scanned before, several times as fast since it is not validated.
@@ -114,11 +159,11 @@ impl Scanner {
         inside: Option<&str>,
         field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
     ) -> Result<Shape, ScanError> {
-        self.walk::<true>(line, inside.map(str::as_bytes), field)
+        self.walk::<NoChecks>(line, inside.map(str::as_bytes), field)
     }
 
     #[inline]
-    fn walk<'a, const TRUSTED: bool>(
+    fn walk<'a, C: Checks>(
         &mut self,
         line: &'a [u8],
         inside: Option<&[u8]>,
@@ -137,13 +182,13 @@ impl Scanner {
                 at + 1
             } else {
                 loop {
-                    let (name, value) = name::<TRUSTED>(line, at)?;
+                    let (name, value) = name::<C>(line, at)?;
                     let end = match line.get(value) {
                         Some(b'{') if inside == Some(name.as_ref()) => {
                             field(Level::Begin, &name, &line[value..value]);
-                            self.fields_inside::<TRUSTED>(line, value, |name, value| field(Level::Inside, name, value))?
+                            self.fields_inside::<C>(line, value, |name, value| field(Level::Inside, name, value))?
                         }
-                        _ => self.value::<TRUSTED>(line, value, 1)?,
+                        _ => self.value::<C>(line, value, 1)?,
                     };
                     field(Level::Line, &name, &line[value..end]);
                     at = white(line, end);
@@ -155,7 +200,7 @@ impl Scanner {
                 }
             }
         } else {
-            self.value::<TRUSTED>(line, start, 1)?
+            self.value::<C>(line, start, 1)?
         };
         match white(line, end) {
             end if end == line.len() => Ok(shape),
@@ -165,7 +210,7 @@ impl Scanner {
 
     /// Reports the fields of an object inside a line's own, and returns the position after it.
     #[inline]
-    fn fields_inside<'a, const TRUSTED: bool>(
+    fn fields_inside<'a, C: Checks>(
         &mut self,
         line: &'a [u8],
         start: usize,
@@ -176,8 +221,8 @@ impl Scanner {
             return Ok(at + 1);
         }
         loop {
-            let (name, value) = name::<TRUSTED>(line, at)?;
-            let end = self.value::<TRUSTED>(line, value, 2)?;
+            let (name, value) = name::<C>(line, at)?;
+            let end = self.value::<C>(line, value, 2)?;
             field(&name, &line[value..end]);
             at = white(line, end);
             match line.get(at) {
@@ -195,7 +240,7 @@ impl Scanner {
         if list.get(start) != Some(&b'[') || list.get(at) == Some(&b']') {
             return;
         }
-        while let Ok(end) = self.value::<true>(list, at, 1) {
+        while let Ok(end) = self.value::<NoChecks>(list, at, 1) {
             if item(&list[at..end]).is_break() {
                 return;
             }
@@ -209,18 +254,18 @@ impl Scanner {
 
     /// Skips a value and returns the position after it. `outer` brackets are open around it; the line's own level
     /// counts as one.
-    fn value<const TRUSTED: bool>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, ScanError> {
+    fn value<C: Checks>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, ScanError> {
         let mut at = start;
         let mut depth = 0;
         loop {
             // A value begins here.
             at = match line.get(at) {
-                Some(b'"') => text::<TRUSTED>(line, at + 1)?,
+                Some(b'"') => text::<C>(line, at + 1)?,
                 Some(b'{') => match white(line, at + 1) {
                     next if line.get(next) == Some(&b'}') => next + 1,
                     next => {
                         self.push(&mut depth, outer, true, at)?;
-                        at = field_name::<TRUSTED>(line, next)?;
+                        at = field_name::<C>(line, next)?;
                         continue;
                     }
                 },
@@ -247,7 +292,7 @@ impl Scanner {
                 let in_object = self.open[(depth - 1) / 64] >> ((depth - 1) % 64) & 1 == 1;
                 match (line.get(at), in_object) {
                     (Some(b','), true) => {
-                        at = field_name::<TRUSTED>(line, white(line, at + 1))?;
+                        at = field_name::<C>(line, white(line, at + 1))?;
                         break;
                     }
                     (Some(b','), false) => {
@@ -281,22 +326,22 @@ impl Scanner {
 
 /// A field's name, and the position of its value.
 #[inline]
-fn name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), ScanError> {
+fn name<C: Checks>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), ScanError> {
     if line.get(at) != Some(&b'"') {
         return Err(unexpected(line.get(at), at));
     }
-    if let Some(quote) = short_text(line, at + 1) {
+    if let Some(quote) = short_text::<C>(line, at + 1) {
         return Ok((Cow::Borrowed(&line[at + 1..quote]), colon(line, quote + 1)?));
     }
-    let end = text::<TRUSTED>(line, at + 1)?;
+    let end = text::<C>(line, at + 1)?;
     let name = text_of(&line[at..end]).unwrap_or_default();
     Ok((name, colon(line, end)?))
 }
 
 /// Skips a field's name and returns the position of its value.
-fn field_name<const TRUSTED: bool>(line: &[u8], at: usize) -> Result<usize, ScanError> {
+fn field_name<C: Checks>(line: &[u8], at: usize) -> Result<usize, ScanError> {
     match line.get(at) {
-        Some(b'"') => colon(line, text::<TRUSTED>(line, at + 1)?),
+        Some(b'"') => colon(line, text::<C>(line, at + 1)?),
         other => Err(unexpected(other, at)),
     }
 }
@@ -320,120 +365,6 @@ fn white(line: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-/// Skips a text after its opening quote.
-#[inline]
-fn text<const TRUSTED: bool>(line: &[u8], start: usize) -> Result<usize, ScanError> {
-    if TRUSTED {
-        return trusted_text(line, start);
-    }
-    let mut at = start;
-    loop {
-        at = plain(line, at);
-        match line.get(at) {
-            Some(b'"') => return Ok(at + 1),
-            Some(b'\\') => at = escape(line, at + 1)?,
-            Some(_) => return Err(ScanError { at, reason: Reason::ControlCharacter }),
-            None => return Err(ScanError { at, reason: Reason::Ends }),
-        }
-    }
-}
-
-/// The closing quote of a text of less than 16 bytes without escapes, as names and most values are.
-#[inline]
-fn short_text(line: &[u8], start: usize) -> Option<usize> {
-    let words = line.get(start..)?.first_chunk::<16>()?;
-    let (words, _) = words.as_chunks::<8>();
-    let mut at = start;
-    for word in words {
-        let hits = special_bytes(u64::from_le_bytes(*word));
-        if hits != 0 {
-            let place = at + (hits.trailing_zeros() / 8) as usize;
-            return Some(place).filter(|place| line[*place] == b'"');
-        }
-        at += 8;
-    }
-    None
-}
-
-/// Like [`text`] for a text that was scanned before: finds only its end, a quote that no backslash escapes.
-#[inline]
-fn trusted_text(line: &[u8], start: usize) -> Result<usize, ScanError> {
-    if let Some(quote) = short_text(line, start) {
-        return Ok(quote + 1);
-    }
-    let mut at = start;
-    loop {
-        let Some(next) = line.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) else {
-            return Err(ScanError { at: line.len(), reason: Reason::Ends });
-        };
-        let quote = at + next;
-        let backslashes = line[start..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if backslashes % 2 == 0 {
-            return Ok(quote + 1);
-        }
-        at = quote + 1;
-    }
-}
-
-#[inline]
-fn escape(line: &[u8], at: usize) -> Result<usize, ScanError> {
-    match line.get(at) {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
-        Some(b'u') => match line.get(at + 1..at + 5) {
-            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(at + 5),
-            Some(_) => Err(ScanError { at, reason: Reason::BadEscape }),
-            None => Err(ScanError { at, reason: Reason::Ends }),
-        },
-        Some(_) => Err(ScanError { at, reason: Reason::BadEscape }),
-        None => Err(ScanError { at, reason: Reason::Ends }),
-    }
-}
-
-/// The first position from `start` on with a quote, a backslash or a control character, or the line's end.
-#[inline]
-fn plain(line: &[u8], start: usize) -> usize {
-    let mut at = start;
-    // Most texts are short: two words decide them. Long ones are scanned in blocks, which the compiler vectorizes; then
-    // the word gives the position in the block.
-    loop {
-        for _ in 0..2 {
-            let Some(word) = line.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
-                while line.get(at).is_some_and(|byte| !is_special(*byte)) {
-                    at += 1;
-                }
-                return at;
-            };
-            let hits = special_bytes(u64::from_le_bytes(*word));
-            if hits != 0 {
-                return at + (hits.trailing_zeros() / 8) as usize;
-            }
-            at += 8;
-        }
-        while let Some(block) = line.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
-            let hit = block.iter().fold(0, |hit, byte| hit | u8::from(is_special(*byte)));
-            if hit != 0 {
-                break;
-            }
-            at += 32;
-        }
-    }
-}
-
-#[inline]
-fn is_special(byte: u8) -> bool {
-    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
-}
-
-/// Marks the special bytes of a word. Marks above the lowest one may be wrong.
-#[inline]
-fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-    zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64)) | control
 }
 
 fn word(line: &[u8], at: usize, word: &[u8]) -> Result<usize, ScanError> {

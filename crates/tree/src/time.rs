@@ -1,7 +1,7 @@
 //! Times in the format of logs.
 
 use jiff::SignedDuration;
-use jiff::civil::{DateTime, Time, date};
+use jiff::civil::{Date, DateTime, Time, date};
 use jiff::fmt::temporal::Pieces;
 
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
@@ -9,6 +9,34 @@ const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 /// Milliseconds since 1970 of an entry's `timestamp`: ISO 8601 in text, or a number of milliseconds. Without an offset
 /// a time counts as UTC.
 pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
+    // Every entry has a time, and almost all are written like this.
+    usual_milliseconds(value).or_else(|| any_milliseconds(value))
+}
+
+/// Milliseconds of a time that is written as [`iso`] does: `"2026-01-02T03:04:05.678Z"`.
+fn usual_milliseconds(value: &[u8]) -> Option<i64> {
+    let [b'"', text @ .., b'Z', b'"'] = <&[u8; 26]>::try_from(value).ok()? else { return None };
+    let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2, b'.', ms @ ..] =
+        text
+    else {
+        return None;
+    };
+    let number = |digits: &[u8]| {
+        let all = digits.iter().all(u8::is_ascii_digit);
+        all.then(|| digits.iter().fold(0, |number, digit| number * 10 + i16::from(digit - b'0')))
+    };
+    let two = |tens: &u8, ones: &u8| number(&[*tens, *ones]);
+    let small = |tens, ones| two(tens, ones).and_then(|number| i8::try_from(number).ok());
+    let day = Date::new(number(&[*y1, *y2, *y3, *y4])?, small(mo1, mo2)?, small(d1, d2)?).ok()?;
+    let (hour, minute, second) = (two(h1, h2)?, two(mi1, mi2)?, two(s1, s2)?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
+    Some((day.duration_since(EPOCH.date()).as_secs() + seconds) * 1_000 + i64::from(number(ms)?))
+}
+
+fn any_milliseconds(value: &[u8]) -> Option<i64> {
     let Some(text) = crate::scan::text_of(value) else {
         let number: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
         // Values out of range are not times.
@@ -31,7 +59,26 @@ pub(crate) fn iso(at: grove_core::Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{iso, milliseconds};
+    use proptest::prelude::*;
+
+    use super::{any_milliseconds, iso, milliseconds, usual_milliseconds};
+
+    proptest! {
+        #[test]
+        fn the_usual_spelling_is_read_like_any_other(
+            at in -62_135_596_800_000..253_402_300_800_000_i64, place in 0..40_usize, byte in prop::sample::select(&b"0123569-:.TZ\"+ a"[..])
+        ) {
+            let since = jiff::SignedDuration::from_millis(at);
+            let mut text = format!("\"{:.3}Z\"", super::EPOCH.checked_add(since).unwrap()).into_bytes();
+            prop_assert_eq!(usual_milliseconds(&text), Some(at));
+            prop_assert_eq!(any_milliseconds(&text), Some(at));
+            if let Some(changed) = text.get_mut(place) {
+                *changed = byte;
+            }
+            let usual = usual_milliseconds(&text);
+            prop_assert!(usual.is_none() || usual == any_milliseconds(&text), "{}", String::from_utf8_lossy(&text));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read_as_the_same_time() {

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `read` | seeing sessions, files and history; a reader's own view and marks of what was read |
 //! | `prompt` | creating, changing and disposing of sessions and chats; prompts, trees, workspaces, results of a client's tools |
-//! | `approve` | answers to agents, and everything that changes what agents do without asking |
+//! | `approve` | answers to agents, and everything that changes what agents do without asking, protected files among it |
 //! | `terminal` | terminals |
 //! | `folders` | folders outside the configured roots, which the host decides by path |
 //! | `admin` | stores, moving, importing and erasing sessions, tokens, ending the host |
@@ -82,7 +82,7 @@ pub const fn ahp_method(method: ahp::Method) -> Option<Scope> {
         | Method::ResourceRead
         | Method::ResourceList
         | Method::ResourceResolve
-        // It asks for access and gives none.
+        // Asking for changes needs more.
         | Method::ResourceRequest
         | Method::CreateResourceWatch
         | Method::ListAutomationTriggerDefinitions
@@ -262,6 +262,8 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         | Method::Compact
         | Method::Abort => Scope::Prompt,
         Method::Migrate => Scope::Admin,
+        // An MCP server is a program that runs without asking anybody.
+        Method::Setup => Scope::Approve,
         Method::Workspace(method) => match method {
             WorkspaceMethod::Manifest
             | WorkspaceMethod::Plan

@@ -20,6 +20,8 @@ pub mod sessions;
 pub mod tokens;
 pub mod workspace;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -43,6 +45,7 @@ pub enum Method {
     Compact,
     Abort,
     Migrate,
+    Setup,
     Workspace(workspace::WorkspaceMethod),
     Handover(handover::HandoverMethod),
     Import(import::ImportMethod),
@@ -55,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 68] = [
+    pub const ALL: [Self; 69] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -69,6 +72,7 @@ impl Method {
         Self::Compact,
         Self::Abort,
         Self::Migrate,
+        Self::Setup,
         Self::Workspace(workspace::WorkspaceMethod::Manifest),
         Self::Workspace(workspace::WorkspaceMethod::Plan),
         Self::Workspace(workspace::WorkspaceMethod::SetPlan),
@@ -141,6 +145,7 @@ impl Method {
             Method::Compact => "x-grove/compact",
             Method::Abort => "x-grove/abort",
             Method::Migrate => "x-grove/migrate",
+            Method::Setup => "x-grove/setup",
             Method::Workspace(method) => method.as_str(),
             Method::Handover(method) => method.as_str(),
             Method::Import(method) => method.as_str(),
@@ -422,6 +427,31 @@ pub struct ForkParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
+
+/// Changes what the session's agent is configured with. Members that are not set stay as they are.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SetupParams {
+    /// All MCP servers: `{name, type: "stdio", command, args?, env?}`, or `{name, type: "http" | "sse", url, headers?}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<serde_json::Value>>,
+    /// `{mode: "append" | "replace", content}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_message: Option<serde_json::Value>,
+    /// `{available?, excluded?}`, lists of names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_filter: Option<serde_json::Value>,
+}
+
+impl fmt::Debug for SetupParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values may be secrets.
+        f.debug_struct("SetupParams").finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupResult {}
 
 /// Moves the session to another store, under the same name.
 #[derive(Clone, Debug, Serialize, Deserialize)]

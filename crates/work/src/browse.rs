@@ -1,12 +1,13 @@
 //! Listing and reading files and folders, within a [`Policy`].
 
+use std::fmt::LowerHex;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 
 use crate::content_type::content_type;
 use crate::error::blocking;
@@ -153,16 +154,25 @@ fn describe(path: PathBuf, metadata: &Metadata) -> FileMetadata {
         kind if kind.is_symlink() => FileKind::Link,
         _ => FileKind::File,
     };
-    let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
     FileMetadata {
         kind,
         size: (kind != FileKind::Folder).then_some(metadata.len()),
         modified: metadata.modified().ok(),
         created: metadata.created().ok(),
         content_type: if kind == FileKind::File { content_type(&path) } else { None },
-        etag: format!("{seconds:x}.{nanoseconds:x}-{:x}-{:x}", metadata.len(), metadata.ino()),
+        etag: etag_of(metadata.mtime(), metadata.mtime_nsec(), metadata.len(), metadata.ino()),
         path,
     }
+}
+
+/// The version of a file, as [`FileMetadata::etag`] has it.
+pub(crate) fn etag(stat: &Stat) -> String {
+    etag_of(stat.st_mtime, stat.st_mtime_nsec, stat.st_size, stat.st_ino)
+}
+
+/// A version of the time, size and number of a file. Systems have these in different types.
+fn etag_of(seconds: impl LowerHex, nanoseconds: impl LowerHex, size: impl LowerHex, number: impl LowerHex) -> String {
+    format!("{seconds:x}.{nanoseconds:x}-{size:x}-{number:x}")
 }
 
 #[cfg(test)]

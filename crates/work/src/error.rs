@@ -31,6 +31,32 @@ pub enum FileError {
     TooLarge { path: PathBuf, limit: u64 },
     #[error("{} cannot be opened: {error}", .path.display())]
     Io { path: PathBuf, error: io::Error },
+    /// It may be seen, and is in no working directory.
+    #[error("{} cannot be changed: only files in working directories of sessions can; start a session there", .path.display())]
+    ReadOnly { path: PathBuf },
+    #[error("{} cannot be changed before it is asked for: send `resourceRequest` with `write`", .path.display())]
+    NotGranted { path: PathBuf },
+    /// It decides what runs.
+    #[error("{} {reason}: changing it is for holders of the scope `approve`", .path.display())]
+    Protected { path: PathBuf, reason: &'static str },
+    #[error("{} is or contains a working directory, a root or private files of this host: it stays in its place", .path.display())]
+    Landmark { path: PathBuf },
+    #[error("{} exists already: delete it first, or choose another name", .path.display())]
+    Exists { path: PathBuf },
+    #[error("{} was changed meanwhile: read it again, then try again", .path.display())]
+    Conflict { path: PathBuf },
+    #[error("{} is not empty: delete it with `recursive`", .path.display())]
+    NotEmpty { path: PathBuf },
+    #[error("the position is beyond {size} bytes, the size of {}", .path.display())]
+    PastEnd { path: PathBuf, size: u64 },
+    #[error("{} has folders below more than {limit} others", .path.display())]
+    TooDeep { path: PathBuf, limit: usize },
+    #[error("{} is on another file system than its destination: copy it, then delete it", .path.display())]
+    OtherFileSystem { path: PathBuf },
+    #[error("{} cannot be put inside of itself", .path.display())]
+    InsideItself { path: PathBuf },
+    #[error("a connection can have {limit} paths to change: ask for a folder instead of its files, or connect again")]
+    TooManyGrants { limit: usize },
 }
 
 impl FileError {

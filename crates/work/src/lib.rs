@@ -7,6 +7,8 @@
 //! - [`list`], [`read`], [`resolve`]: access to a folder, a file, a path, each with its limit.
 //! - [`Watcher`], [`Watch`]: notices of changes, of a file, a folder or everything below it, within the policy.
 //! - [`local_path`], [`file_uri`]: from `file:` URIs to paths and back.
+//! - [`ChangePolicy`]: changes of files within a policy: inside working directories, on granted paths alone.
+//!   [`protection`]: the files that decide what runs.
 //! - [`FileError`]: the reason of a refusal. It never reveals whether a path outside the roots exists.
 //!
 //! - [`Process`]: a program in its own process group, which is ended reliably, with everything that it started.
@@ -18,7 +20,8 @@
 //!
 //! # What it never does
 //!
-//! It knows no protocol and no session, writes no file, and starts no task: the caller gets the futures to run.
+//! It knows no protocol and no session, and starts no task: the caller gets the futures to run. Only a [`ChangePolicy`]
+//! writes files.
 //!
 //! # Example
 //!
@@ -42,23 +45,27 @@
 //! ```
 
 mod browse;
+mod change;
 mod content_type;
 mod error;
 pub mod limits;
 mod policy;
 mod process;
+mod protected;
 mod repository;
 mod terminal;
 mod uri;
 mod watch;
 
 pub use browse::{FileContent, FileKind, FileMetadata, FolderEntry, SymlinkMode, list, read, resolve};
+pub use change::{ChangePolicy, FileWrite, WriteGrants, WriteMode};
 pub use error::FileError;
 pub use policy::{FileAccess, Policy, Roots};
 pub use process::{
     Ancestry, Exit, ProcFolder, Process, ProcessError, ProcessKey, ProcessStat, ProcessTable, Program, adopt_orphans,
     ancestry, descendants, inherit_nothing, inherited_environment, reap_orphans,
 };
+pub use protected::protection;
 pub use repository::{GitConfig, GitRepository, pull_request_address, remote_name};
 pub use terminal::{
     Terminal, TerminalDriver, TerminalError, TerminalLimits, TerminalOutput, TerminalRequest, TerminalSize, Terminals,

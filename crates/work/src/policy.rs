@@ -28,8 +28,10 @@ pub enum FileAccess {
     Browse,
     /// To read a file.
     Read,
-    /// To see its existence and kind: allowed if either of the others is.
+    /// To see its existence and kind: allowed if listing or reading is.
     See,
+    /// To change it: allowed in the working directories of sessions alone. A [`crate::ChangePolicy`] checks more.
+    Change,
 }
 
 /// The roots and the working directories at one moment. Clones are cheap.
@@ -97,7 +99,8 @@ impl Policy {
         private.map(|path| nearest(path).map_or_else(|| path.clone(), |(above, rest)| above.join(rest))).collect()
     }
 
-    fn shows(&self, real: &Path, access: FileAccess) -> bool {
+    /// Says whether a real path, which may be missing, is inside one of the roots and not private.
+    pub(crate) fn shows(&self, real: &Path, access: FileAccess) -> bool {
         let inside = |root: &PathBuf| {
             !Check::Roots.is_enforced() || fs::canonicalize(root).is_ok_and(|root| real.starts_with(root))
         };
@@ -110,9 +113,22 @@ impl Policy {
 
     fn roots(&self, access: FileAccess) -> impl Iterator<Item = &PathBuf> {
         let PolicyInner { roots, working_directories } = self.0.as_ref();
-        let browse = if access == FileAccess::Read { &[][..] } else { &roots.browse };
-        let read = if access == FileAccess::Browse { &[][..] } else { &roots.read };
+        let changes = access == FileAccess::Change && Check::ChangeFolders.is_enforced();
+        let browse = if access == FileAccess::Read || changes { &[][..] } else { &roots.browse };
+        let read = if access == FileAccess::Browse || changes { &[][..] } else { &roots.read };
         browse.iter().chain(read).chain(working_directories)
+    }
+
+    /// The working directories of sessions.
+    pub(crate) fn working_directories(&self) -> &[PathBuf] {
+        &self.0.working_directories
+    }
+
+    /// The real paths of all roots, working directories and private paths: what other parts of the host rely on.
+    pub(crate) fn landmarks(&self) -> Vec<PathBuf> {
+        let PolicyInner { roots, working_directories } = self.0.as_ref();
+        let visible = roots.browse.iter().chain(&roots.read).chain(working_directories);
+        visible.filter_map(|path| fs::canonicalize(path).ok()).chain(self.private()).collect()
     }
 }
 
@@ -121,15 +137,15 @@ pub(crate) fn is_private(real: &Path, private: &[PathBuf]) -> bool {
 }
 
 /// Returns whether a file describes processes, as those below `/proc` do: they hold environments, and lead to any file.
-fn describes_processes(real: &Path) -> bool {
+pub(crate) fn describes_processes(real: &Path) -> bool {
     Check::ProcessFiles.is_enforced()
         && rustix::fs::statfs(real).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 /// The file system of a file and its number there: they are the same under any name.
-type FileIdentity = (u64, u64);
+pub(crate) type FileIdentity = (u64, u64);
 
-fn identity(path: &Path) -> Option<FileIdentity> {
+pub(crate) fn identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
@@ -169,7 +185,7 @@ fn is_linked(folders: &[PathBuf], file: FileIdentity) -> bool {
 
 /// The real path of the nearest existing file or folder at or above a path, and the missing rest of the path. A broken
 /// link is followed to its missing target: it must not reveal what is missing there.
-fn nearest(path: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn nearest(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let mut target = None;

@@ -1,11 +1,13 @@
 """Grove has the agent write a summary of old turns; from then on the model is told the summary instead of them."""
 
+import hashlib
 import json
 
 from model import answer, say
 from stage import expect
 
-LONG = "The long story of the heliotrope goes on and on. " * 800
+# An agent may stop a model that repeats itself.
+LONG = " ".join(hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(600))
 
 
 def run(stage):

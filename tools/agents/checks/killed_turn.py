@@ -5,15 +5,15 @@ import signal
 from model import answer, say
 from stage import expect, said
 
-TEXT = "".join(f"n{number} " for number in range(1, 61))
+TEXT = "".join(f"n{number} " for number in range(1, 51))
 
 
 def run(stage):
-    stage.begin(answer("count while the host restarts", [say(TEXT, 60, 100)]), answer("and now", [say("Here I am.")]))
+    stage.begin(answer("count while the host restarts", [say(TEXT, 50, 80)]), answer("and now", [say("Here I am.")]))
     turn = stage.start_turn("please count while the host restarts")
     stage.until_said("n5 ")
     # The agent goes on meanwhile, with nobody listening.
-    stage.restart(signal.SIGKILL, 2)
+    stage.restart(signal.SIGKILL, 1.5)
     ended = stage.turn_end(turn)
     requests = [each for each in stage.model.prompts("count while") if each["purpose"]["turn"]["turn"] is not None]
     expect(len(requests) == 1, f"the model was asked {len(requests)} times")

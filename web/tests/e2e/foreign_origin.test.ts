@@ -82,6 +82,7 @@ function tryEveryDoor(page: Page, address: string, copilot: string, token: strin
         ['POST', '/x-grove', { body: create, headers: { 'content-type': 'text/plain' } }],
         ['POST', '/x-grove', { body: create, headers: { ...bearer, 'content-type': 'application/json' } }],
         ['GET', '/copilot', { headers: bearer }],
+        ['GET', `/acp?tkn=${token}`, { headers: bearer }],
         ['DELETE', '/', { headers: bearer }],
         ['PUT', '/', { body: create, headers: bearer }],
       ];
@@ -113,6 +114,8 @@ function tryEveryDoor(page: Page, address: string, copilot: string, token: strin
         '/ws?ticket=x',
         '/copilot',
         `/copilot?tkn=${token}`,
+        '/acp',
+        `/acp?tkn=${token}`,
       ]) {
         if (await socket(`${ws}${path}`)) worked.push(`WebSocket ${path}`);
       }

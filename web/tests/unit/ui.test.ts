@@ -516,7 +516,7 @@ describe('commands', () => {
     expect(dispatched).toEqual([]);
   });
 
-  it('are put away with Escape, until something else is typed', async () => {
+  it('are closed with Escape, until something else is typed', async () => {
     type('/co');
     await press('Escape');
     expect(offered()).toEqual([]);
@@ -539,7 +539,7 @@ describe('commands', () => {
 });
 
 describe('a warning', () => {
-  it('is shown until it is put away, and another one again', () => {
+  it('is shown until it is dismissed, and another one again', () => {
     const shown = show(Warnings, { session: 'ahp-session:/1', warnings: ['careful', 'slippery'] });
     expect([...shown.querySelectorAll('.warning')].map(words)).toEqual(['careful', 'slippery']);
     find(shown, 'button').click();

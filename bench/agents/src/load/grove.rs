@@ -22,7 +22,7 @@ use crate::job::{PROVIDER, Shape};
 const WARM: &str = "warm";
 const STREAM: &str = "stream";
 
-enum Guest {
+enum BenchClient {
     V1(Box<Client>),
     Ahp(Box<ahp::Client>),
 }
@@ -90,38 +90,38 @@ pub(super) async fn gather(ws: &str, token: &str, folder: &Path, shape: &Shape) 
             .ok()
             .with_context(|| format!("{} was not created", session(n)))?;
     }
-    let mut guests = vec![Guest::V1(Box::new(first))];
+    let mut clients = vec![BenchClient::V1(Box::new(first))];
     for n in 1..shape.clients {
         let name = format!("bench-{n}");
-        guests.push(if n % 2 == 1 {
+        clients.push(if n % 2 == 1 {
             let mut client = ahp::Client::connect(ws, token, &name).await;
             client.initialize(&[]).await;
-            Guest::Ahp(Box::new(client))
+            BenchClient::Ahp(Box::new(client))
         } else {
             let mut client = Client::connect(ws, token, &name).await;
             client.initialize(&[]).await;
-            Guest::V1(Box::new(client))
+            BenchClient::V1(Box::new(client))
         });
     }
     let mut subjects = Vec::new();
-    for guest in &mut guests {
-        subjects.push(guest.subscribe(shape.agents).await);
+    for client in &mut clients {
+        subjects.push(client.subscribe(shape.agents).await);
     }
 
     let began = Instant::now();
-    if let Some(Guest::V1(first)) = guests.first_mut() {
+    if let Some(BenchClient::V1(first)) = clients.first_mut() {
         for n in 0..shape.agents {
             first.start_turn(&session(n), WARM, "hello").await;
         }
     }
-    for (guest, subjects) in guests.iter_mut().zip(&subjects) {
-        guest.until_warm(subjects).await?;
+    for (client, subjects) in clients.iter_mut().zip(&subjects) {
+        client.until_warm(subjects).await?;
     }
     let start_seconds = Some(began.elapsed().as_secs_f64());
-    let followers = guests
+    let followers = clients
         .into_iter()
         .zip(subjects)
-        .map(|(guest, subjects)| -> Follower { Box::pin(guest.follow(subjects, *shape)) });
+        .map(|(client, subjects)| -> Follower { Box::pin(client.follow(subjects, *shape)) });
     Ok(Crowd { followers: followers.collect(), start_seconds })
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn leave(ws: &str, token: &str, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
-impl Guest {
+impl BenchClient {
     /// Subscribes to every session, and returns the channel of its chunks: the session or its main chat.
     async fn subscribe(&mut self, sessions: usize) -> Vec<String> {
         let mut subjects = Vec::new();

@@ -51,7 +51,7 @@ pub(super) struct Frames {
 }
 
 /// Tells whether the kept part of a frame is complete.
-enum Kept {
+enum HeadProgress {
     Enough,
     TooLittle,
 }
@@ -102,9 +102,9 @@ impl Frames {
                 }
             }
             match self.keep(&mut data) {
-                Kept::Enough if self.skip == 0 => self.finish(&mut on_message),
-                Kept::Enough => {}
-                Kept::TooLittle => return,
+                HeadProgress::Enough if self.skip == 0 => self.finish(&mut on_message),
+                HeadProgress::Enough => {}
+                HeadProgress::TooLittle => return,
             }
         }
     }
@@ -120,7 +120,7 @@ impl Frames {
     }
 
     /// Takes the kept part of the current frame from `data`.
-    fn keep(&mut self, data: &mut &[u8]) -> Kept {
+    fn keep(&mut self, data: &mut &[u8]) -> HeadProgress {
         loop {
             if let Some(header) = Header::read(&self.part) {
                 let missing = header.total() - self.part.len();
@@ -129,12 +129,12 @@ impl Frames {
                 self.part.extend_from_slice(&data[..taken]);
                 *data = &data[taken..];
                 if taken < wanted {
-                    return Kept::TooLittle;
+                    return HeadProgress::TooLittle;
                 }
                 self.skip = missing - taken;
-                return Kept::Enough;
+                return HeadProgress::Enough;
             }
-            let Some((&byte, rest)) = data.split_first() else { return Kept::TooLittle };
+            let Some((&byte, rest)) = data.split_first() else { return HeadProgress::TooLittle };
             self.part.push(byte);
             *data = rest;
         }

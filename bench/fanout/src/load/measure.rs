@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::protocol::{self, Control, Stream};
 use super::socket::Socket;
-use super::tally::{Seen, Tally};
+use super::tally::{Tally, Totals};
 use crate::job::{Finding, Job, Measure, Paced, Program, Target, Throughput};
 use crate::process;
 use crate::shape;
@@ -99,7 +99,7 @@ impl Audience {
             }
         }
         let after = process::cpu_seconds(self.target.pid)?;
-        let Seen { deltas: arrived_deltas, text_bytes, .. } = self.tally.totals();
+        let Totals { deltas: arrived_deltas, text_bytes, .. } = self.tally.totals();
         ensure!(arrived_deltas == expected, "{arrived_deltas} deltas came instead of {expected}: some were merged");
         let text = expected * shape::CONTENT.len() as u64;
         ensure!(text_bytes == text, "{text_bytes} bytes of text came instead of {text}");

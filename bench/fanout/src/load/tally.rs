@@ -43,7 +43,7 @@ impl Needles {
 
 /// The counts since the last [`Tally::reset`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Totals {
     pub(super) deltas: u64,
     pub(super) delta_bytes: u64,
     /// Bytes of text in these deltas.
@@ -58,7 +58,7 @@ pub(super) struct Seen {
 #[derive(Default)]
 struct Counts {
     subscribers: usize,
-    totals: Seen,
+    totals: Totals,
     /// The number of deltas of each subscriber.
     each: Vec<usize>,
     /// The arrival of each delta at each subscriber, in nanoseconds; empty if not requested.
@@ -100,7 +100,7 @@ impl Tally {
         let subscribers = counts.subscribers;
         *counts = Counts {
             subscribers,
-            totals: Seen::default(),
+            totals: Totals::default(),
             each: vec![0; subscribers],
             arrivals: vec![0; subscribers * timed],
             timed,
@@ -160,7 +160,7 @@ impl Tally {
         self.failure.borrow().clone()
     }
 
-    pub(super) fn totals(&self) -> Seen {
+    pub(super) fn totals(&self) -> Totals {
         self.counts.borrow().totals
     }
 

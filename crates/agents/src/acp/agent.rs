@@ -9,13 +9,17 @@ use grove_core::*;
 use tokio::sync::{mpsc, watch};
 
 use super::connection::AgentCallError;
+use super::login::{AgentProbe, LOGIN_TIME};
 use super::pool::ProcessPool;
 use super::program::AcpProgram;
-use super::session::{AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, hook_support, one_shot_session};
+use super::quirks::{ProgramQuirks, SystemMessageWay, ToolFilterWay};
+use super::session::{
+    AUTH_REQUIRED, AcpChat, AcpSession, ONE_SHOT_CHAT, OneShotProcess, hook_support, one_shot_session,
+};
 use super::settings::AgentSettings;
 use super::summary::AcpSummarizer;
 use crate::agent::*;
-use crate::setup::AgentAbilities;
+use crate::setup::{AgentAbilities, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
 use crate::sink::ChatSink;
 
 /// The limit of an agent's own sessions that are listed. More are left out.
@@ -34,6 +38,8 @@ pub struct AcpAgent {
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
+    /// What it announced when it was last initialized.
+    capabilities: Mutex<Option<acp::AgentCapabilities>>,
 }
 
 /// A conversation that the agent stores itself.
@@ -49,7 +55,11 @@ pub struct ListedSession {
 
 impl AcpAgent {
     pub fn new(program: AcpProgram, pool: Arc<ProcessPool>) -> Self {
-        let profile = AgentProfile { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
+        let profile = AgentProfile {
+            models: watch::Sender::new(Vec::new()),
+            settings: Mutex::default(),
+            capabilities: Mutex::default(),
+        };
         Self { program: Arc::new(program), pool, profile: Arc::new(profile) }
     }
 
@@ -67,6 +77,24 @@ impl AcpAgent {
         };
         one_shot.end().await;
         listed
+    }
+
+    /// Starts the agent, and returns the facts that it tells when it is initialised.
+    pub async fn probe(&self) -> Result<AgentProbe, AgentError> {
+        let one_shot = self.one_shot(None).await?;
+        let probe = one_shot.probe().clone();
+        one_shot.end().await;
+        Ok(probe)
+    }
+
+    /// Starts the agent, and has it log in with one of its methods. It may wait for a person, in a browser for example.
+    pub async fn log_in(&self, method: &str) -> Result<(), AgentError> {
+        let one_shot = self.one_shot(None).await?;
+        let request = acp::AuthenticateRequest::new(method.to_owned());
+        let answer: Result<serde_json::Value, _> =
+            one_shot.call_within(acp::AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
+        one_shot.end().await;
+        answer.map(drop).map_err(|error| self.failed(&error))
     }
 
     /// Copies a conversation that the agent stores, and returns the agent's id of the copy. Starts a process for it.
@@ -115,6 +143,7 @@ impl AcpAgent {
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         OneShotProcess::start(Arc::new(self.chat(&opening)?.without_services())).await
     }
@@ -125,7 +154,12 @@ impl AcpAgent {
     }
 
     fn failed(&self, error: &AgentCallError) -> AgentError {
-        AgentError::TurnFailed(format!("{}: {error}", self.program.display_name))
+        let AcpProgram { id, display_name, .. } = self.program.as_ref();
+        if error.code() == Some(AUTH_REQUIRED) {
+            let words = format!("{display_name} requires a login: run `grove agents login {id}`, then try again");
+            return AgentError::LoginRequired { words, has_methods: false };
+        }
+        AgentError::TurnFailed(format!("{display_name}: {error}"))
     }
 
     fn cannot(&self, what: &str) -> AgentError {
@@ -165,11 +199,33 @@ impl Agent for AcpAgent {
     }
 
     fn abilities(&self) -> AgentAbilities {
+        let (quirks, announced) = (ProgramQuirks::of(&self.program), self.profile.announced());
+        let reaches = |has: fn(&acp::McpCapabilities) -> bool| match &announced {
+            Some(announced) if has(&announced.mcp_capabilities) => Support::Yes,
+            Some(_) => Support::No,
+            None => Support::Unknown,
+        };
+        let overrides = |announced: &acp::AgentCapabilities| {
+            let mode = announced.session_capabilities.system_prompt.as_ref().and_then(|able| able.mode.as_ref());
+            mode.is_some_and(|mode| mode.override_.is_some())
+        };
+        let is_native =
+            quirks.system_message == SystemMessageWay::Metadata || announced.as_ref().is_some_and(overrides);
         let hooks = hook_support(&self.program);
         AgentAbilities {
             hooks: hooks.ability(),
             changed_arguments: hooks.changed_arguments(),
-            ..AgentAbilities::default()
+            mcp: McpAbilities { stdio: Support::Yes, http: reaches(|able| able.http), sse: reaches(|able| able.sse) },
+            system_message: match is_native {
+                true => SystemMessageAbility::Native,
+                false => SystemMessageAbility::BeforeFirstPrompt,
+            },
+            tool_filter: match quirks.tool_filter {
+                ToolFilterWay::None => ToolFilterAbility::OfferedTools,
+                ToolFilterWay::Arguments | ToolFilterWay::Metadata => ToolFilterAbility::Native,
+            },
+            // Their own configurations decide when they ask.
+            asks_before: Vec::new(),
         }
     }
 
@@ -192,6 +248,20 @@ impl Agent for AcpAgent {
 }
 
 impl AgentProfile {
+    /// Stores what an agent announces.
+    pub(crate) fn capabilities(&self, announced: &acp::AgentCapabilities) {
+        *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = Some(announced.clone());
+    }
+
+    /// Returns whether a process of it offered to delete sessions.
+    pub(crate) fn deletes_sessions(&self) -> bool {
+        self.announced().is_some_and(|announced| announced.session_capabilities.delete.is_some())
+    }
+
+    fn announced(&self) -> Option<acp::AgentCapabilities> {
+        self.capabilities.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Stores the models that a session reports.
     pub(crate) fn models(&self, settings: &AgentSettings) {
         let models = settings.models();

@@ -13,6 +13,7 @@
 //! - `connection`: JSON-RPC over the lines of a shim, and which frames are handled.
 //! - `session`: the agent of one chat ([`AgentSession`](crate::AgentSession)): started when it is needed, restarted
 //!   after it died.
+//! - `client_tools`: the tools of clients, as an MCP server for agents. `quirks`: how programs take a session's setup.
 //! - `serve`: files and terminals for agents.
 //! - `pool`: all agent processes of a host: their number, their folders, and which may stop.
 //! - [`hooks`]: the command that agents with hooks of their own run before a tool call.
@@ -29,13 +30,16 @@ pub(crate) mod agent;
 #[cfg(test)]
 mod arbitrary_updates;
 mod capture;
+pub mod client_tools;
 pub(crate) mod connection;
 pub(crate) mod content;
 pub(crate) mod elicit;
 pub mod hooks;
+pub(crate) mod login;
 pub(crate) mod map;
 mod pool;
 mod program;
+mod quirks;
 mod random;
 #[cfg(test)]
 mod recorded;
@@ -45,6 +49,7 @@ pub(crate) mod settings;
 pub(crate) mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
+pub use login::{AgentProbe, LoginKind, LoginMethod, TerminalLogin};
 pub use map::{UpdateError, read_update};
 pub use pool::{Documents, NoDocuments, ProcessPool, ProcessPoolOptions, ShimProcess, shim_folder};
 pub use program::{AcpProgram, FileScope};

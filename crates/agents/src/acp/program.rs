@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fmt};
 
 use grove_core::AgentId;
 
 use crate::agent::AgentError;
+use crate::catalog::AgentEntry;
+use crate::setup::McpServer;
 
 /// An agent that speaks ACP, and its command line. `Debug` leaves out `env`, which may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,10 +22,15 @@ pub struct AcpProgram {
     pub args: Vec<String>,
     /// Variables beside the few that every program gets.
     pub env: BTreeMap<String, String>,
-    /// The authentication method that is used when the agent asks for one; without it, the person is told the methods.
-    pub auth: Option<String>,
+    /// The authentication methods to use when the agent asks for one, the best first; without any, the person is told
+    /// the methods.
+    pub auth: Vec<String>,
     /// The files that it may use through Grove.
     pub files: FileScope,
+    /// The facts of the catalog about it; `None` for a program that the catalog does not know.
+    pub known: Option<Arc<AgentEntry>>,
+    /// The MCP servers of the configuration, for all of its sessions.
+    pub mcp_servers: Vec<McpServer>,
 }
 
 /// The files that an agent may read and write through Grove. Grove's own files are never among them.
@@ -89,8 +97,10 @@ mod tests {
             program: path.into(),
             args: Vec::new(),
             env: BTreeMap::from([("API_KEY".to_owned(), "hunter2".to_owned())]),
-            auth: None,
+            auth: Vec::new(),
             files: FileScope::default(),
+            known: None,
+            mcp_servers: Vec::new(),
         }
     }
 

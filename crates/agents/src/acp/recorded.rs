@@ -245,7 +245,7 @@ fn every_recorded_turn_ended_well() {
     let mut turns = 0;
     for (agent, message) in messages.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
         let response: acp::PromptResponse = serde_json::from_value(message["result"].clone()).unwrap();
-        let (events, result) = map::turn_end(&response);
+        let (events, result) = map::turn_end(&response, false);
         assert!(result.is_ok(), "{agent}");
         let result = &message["result"];
         let tells = result["usage"].is_object() || result["_meta"]["quota"]["token_count"].is_object();

@@ -54,6 +54,7 @@ impl AcpSummarizer {
             spills: Arc::new(()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         let (program, pool, profile) = (&self.program, &self.pool, &self.profile);
         let chat = AcpChat::new(Arc::clone(program), Arc::clone(pool), Arc::clone(profile), &opening)?;

@@ -5,20 +5,29 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{AgentEntry, Install};
+use super::AgentEntry;
+use super::installed::InstalledAgent;
 
 /// The result of searching for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installation {
-    Installed { program: PathBuf },
-    Missing { looked_for: &'static [&'static str], install: Install },
+    /// `grove agents install` has installed it.
+    Own(InstalledAgent),
+    /// It is in `PATH`.
+    InPath {
+        program: PathBuf,
+    },
+    Missing,
 }
 
-/// Searches for an agent in the folders of a `PATH` value.
-pub fn find(agent_entry: &AgentEntry, path: &OsStr) -> Installation {
-    match agent_entry.commands.iter().find_map(|name| look_up(name, path)) {
-        Some(program) => Installation::Installed { program },
-        None => Installation::Missing { looked_for: agent_entry.commands, install: agent_entry.install },
+/// Searches for an agent among those that Grove has installed, then in the folders of a `PATH` value.
+pub fn find(entry: &AgentEntry, programs: &Path, path: &OsStr) -> Installation {
+    if let Some(installed) = InstalledAgent::read(programs, &entry.id).filter(|found| is_program(&found.program)) {
+        return Installation::Own(installed);
+    }
+    match entry.commands.iter().find_map(|name| look_up(name, path)) {
+        Some(program) => Installation::InPath { program },
+        None => Installation::Missing,
     }
 }
 
@@ -39,7 +48,7 @@ fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::agent_entry;
+    use super::super::AgentCatalog;
     use super::*;
 
     fn put(folder: &Path, name: &str, mode: u32) -> PathBuf {
@@ -55,16 +64,24 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (one, two) = (place.path().join("one"), place.path().join("two"));
         let path = std::env::join_paths([&one, &two, &place.path().join("gone")]).unwrap();
-        let claude = agent_entry("claude").unwrap();
-        let missing = Installation::Missing { looked_for: claude.commands, install: claude.install };
-        assert_eq!(find(claude, &path), missing);
+        let catalog = AgentCatalog::built_in();
+        let (claude, programs) = (catalog.get("claude").unwrap(), place.path().join("programs"));
+        let find = || find(claude, &programs, &path);
+        assert_eq!(find(), Installation::Missing);
 
         let old = put(&one, "claude-code-acp", 0o755);
-        assert_eq!(find(claude, &path), Installation::Installed { program: old });
+        assert_eq!(find(), Installation::InPath { program: old });
         let new = put(&two, "claude-agent-acp", 0o755);
-        assert_eq!(find(claude, &path), Installation::Installed { program: new });
+        assert_eq!(find(), Installation::InPath { program: new });
         let first = put(&one, "claude-agent-acp", 0o755);
-        assert_eq!(find(claude, &path), Installation::Installed { program: first });
+        assert_eq!(find(), Installation::InPath { program: first.clone() });
+
+        let own = put(&programs.join("claude/1"), "claude-agent-acp", 0o755);
+        let record = InstalledAgent { program: own.clone(), kind: "npm".into(), version: "1.0".into() };
+        record.write(&programs, "claude").unwrap();
+        assert_eq!(find(), Installation::Own(record), "the agent that Grove has installed comes first");
+        fs::remove_file(own).unwrap();
+        assert_eq!(find(), Installation::InPath { program: first }, "a record without a program is none");
     }
 
     #[test]

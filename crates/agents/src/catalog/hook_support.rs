@@ -1,7 +1,17 @@
 //! The ways in which an agent waits for the hooks of its session.
+//!
+//! They are no part of the catalog's file: a denial of a hook relies on them, so no download may change them.
+
+use grove_core::AgentId;
 
 use crate::acp::hooks::HookFormat;
 use crate::setup::{HookAbility, Support};
+
+/// OpenCode's permissions for a session with hooks. Its included agents have some of their own, and it passes on no requests of
+/// subagents.
+const OPENCODE_ASKS: &str = r#"{"permission": {"*": "ask", "task": "deny"}, "agent": {
+    "build": {"permission": {"*": "ask", "task": "deny"}},
+    "plan": {"permission": {"*": "ask", "task": "deny"}}}}"#;
 
 /// How an agent is started for a session with hooks, and before which calls it then waits for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +33,17 @@ pub enum HookSupport {
 }
 
 impl HookSupport {
+    /// The way of a known agent.
+    pub fn of(agent: &AgentId) -> Self {
+        match agent.as_str() {
+            "claude" => HookSupport::AsksButReads,
+            "codex" => HookSupport::Command(HookFormat::Codex),
+            "copilot" => HookSupport::Command(HookFormat::Copilot),
+            "opencode" => HookSupport::Asks { variable: "OPENCODE_CONFIG_CONTENT", settings: OPENCODE_ASKS },
+            _ => HookSupport::Unknown,
+        }
+    }
+
     /// The calls before which the agent waits.
     pub fn ability(self) -> HookAbility {
         match self {

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
-use crate::setup::{AgentAbilities, HookAbility, Support};
+use crate::setup::{AgentAbilities, AgentSetup, HookAbility, Support};
 use crate::sink::TurnSink;
 use crate::spills::SpillStore;
 use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
@@ -70,7 +70,8 @@ impl Agent for ScriptedAgent {
             Some(_) | None => {}
         }
         let asks_hooks = !session.setup.hooks.is_none();
-        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills, asks_hooks }))
+        let (spills, setup) = (session.spills, session.setup);
+        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills, asks_hooks, setup }))
     }
 
     fn abilities(&self) -> AgentAbilities {
@@ -93,12 +94,18 @@ struct ScriptedSession {
     spills: Arc<dyn SpillStore>,
     /// The session has hooks, which are asked before every call.
     asks_hooks: bool,
+    setup: Arc<AgentSetup>,
 }
 
 impl ScriptedSession {
     // Nothing that can panic happens while it is held, so a poisoned lock still guards complete data.
     fn steering(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<String>>> {
         self.steering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the tools that the session may not use.
+    fn filter(&self, prompt: &mut Prompt) {
+        prompt.client_tools.retain(|offered| self.setup.tool_filter.allows(&offered.tool.name));
     }
 
     async fn script_of(&self, prompt: &Prompt) -> Result<Script, AgentError> {
@@ -162,12 +169,14 @@ impl ScriptedSession {
 
 #[async_trait]
 impl AgentSession for ScriptedSession {
-    async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+    async fn prompt(&self, mut prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+        self.filter(&mut prompt);
         self.run(self.script_of(&prompt).await?, 0, &prompt, &turn).await
     }
 
     /// A script waits in one step at a time, and its question is named after the step.
-    async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
+    async fn resume(&self, mut prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
+        self.filter(&mut prompt);
         let lost = || AgentError::TurnFailed("the script's position is lost".to_owned());
         let PendingRequest { request, answer_from } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;

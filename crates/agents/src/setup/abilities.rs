@@ -10,8 +10,6 @@ pub struct AgentAbilities {
     pub mcp: McpAbilities,
     pub system_message: SystemMessageAbility,
     pub tool_filter: ToolFilterAbility,
-    /// It calls tools that clients offer.
-    pub client_tools: Support,
     /// The kinds of actions before which it always asks for permission, however it is configured.
     pub asks_before: Vec<PermissionKind>,
     pub hooks: HookAbility,
@@ -109,8 +107,9 @@ impl SystemMessageAbility {
 }
 
 impl ToolFilterAbility {
-    pub(super) fn check(self, agent: &str, filter: &ToolFilter) -> Result<(), SetupRefusal> {
-        if self == ToolFilterAbility::Native || filter.is_none() {
+    pub(super) fn check(self, agent: &str, filter: &ToolFilter, offered: &[&str]) -> Result<(), SetupRefusal> {
+        let are_offered = filter.excluded.iter().all(|tool| offered.contains(&tool.as_str()));
+        if self == ToolFilterAbility::Native || (filter.available.is_none() && are_offered) {
             return Ok(());
         }
         Err(SetupRefusal::ToolFilter { agent: agent.to_owned() })

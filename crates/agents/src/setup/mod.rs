@@ -59,6 +59,8 @@ pub struct SetupChange {
     pub system_message: Option<SystemMessage>,
     pub tool_filter: Option<ToolFilter>,
     pub hooks: Option<HookMode>,
+    /// The tools that the caller is about to offer. The setup does not keep them.
+    pub client_tools: Vec<String>,
 }
 
 /// An MCP server.
@@ -133,7 +135,7 @@ impl AgentSetup {
 
     /// The same setup after a change.
     pub fn changed(&self, change: SetupChange) -> Self {
-        let SetupChange { mcp_servers, system_message, tool_filter, hooks } = change;
+        let SetupChange { mcp_servers, system_message, tool_filter, hooks, client_tools: _ } = change;
         Self {
             mcp_servers: mcp_servers.unwrap_or_else(|| self.mcp_servers.clone()),
             system_message: system_message.or_else(|| self.system_message.clone()),
@@ -147,8 +149,9 @@ impl AgentSetup {
         self.mcp_servers.iter().flat_map(McpServer::secrets)
     }
 
-    /// Checks the setup, and that an agent of this name and with these abilities can honour all of it.
-    pub fn check(&self, agent: &str, abilities: &AgentAbilities) -> Result<(), SetupRefusal> {
+    /// Checks the setup, and that an agent of this name and with these abilities can honour all of it. `offered` are the
+    /// tools of clients, which Grove excludes itself.
+    pub fn check(&self, agent: &str, abilities: &AgentAbilities, offered: &[&str]) -> Result<(), SetupRefusal> {
         self.check_bounds()?;
         for server in &self.mcp_servers {
             if abilities.mcp.of(&server.transport) == Support::No {
@@ -163,7 +166,7 @@ impl AgentSetup {
             abilities.system_message.check(agent, message.mode)?;
         }
         abilities.hooks.check(agent, self.hooks)?;
-        abilities.tool_filter.check(agent, &self.tool_filter)
+        abilities.tool_filter.check(agent, &self.tool_filter, offered)
     }
 
     fn check_bounds(&self) -> Result<(), SetupRefusal> {
@@ -199,7 +202,7 @@ impl HookMode {
 impl SetupChange {
     /// Returns whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.mcp_servers.is_none() && self.system_message.is_none() && self.tool_filter.is_none()
     }
 }
 

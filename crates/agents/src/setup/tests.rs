@@ -33,40 +33,41 @@ fn able() -> AgentAbilities {
 #[test]
 fn an_agent_is_given_only_what_it_can_honour() {
     let good = with_servers(vec![server("a", stdio()), server("b", http())]);
-    assert_eq!(good.check("x", &able()), Ok(()));
+    assert_eq!(good.check("x", &able(), &[]), Ok(()));
     let sse = McpTransport::Sse { url: "https://example.org".to_owned(), headers: BTreeMap::new() };
-    let refused = with_servers(vec![server("c", sse)]).check("x", &able()).unwrap_err().to_string();
+    let refused = with_servers(vec![server("c", sse)]).check("x", &able(), &[]).unwrap_err().to_string();
     assert!(refused.contains("agent x cannot use the MCP server c") && refused.contains("SSE"), "{refused}");
-    assert!(good.check("x", &AgentAbilities::default()).is_err());
+    assert!(good.check("x", &AgentAbilities::default(), &[]).is_err());
     let says = |mode| AgentSetup {
         system_message: Some(SystemMessage { mode, content: "be brief".to_owned() }),
         ..AgentSetup::default()
     };
-    assert_eq!(says(SystemMessageMode::Append).check("x", &able()), Ok(()));
-    let replaced = says(SystemMessageMode::Replace).check("x", &able());
+    assert_eq!(says(SystemMessageMode::Append).check("x", &able(), &[]), Ok(()));
+    let replaced = says(SystemMessageMode::Replace).check("x", &able(), &[]);
     assert_eq!(replaced, Err(SetupRefusal::ReplacedSystemMessage { agent: "x".to_owned() }));
     let native = AgentAbilities { system_message: SystemMessageAbility::Native, ..able() };
-    assert_eq!(says(SystemMessageMode::Replace).check("x", &native), Ok(()));
+    assert_eq!(says(SystemMessageMode::Replace).check("x", &native, &[]), Ok(()));
     let filter = ToolFilter { excluded: BTreeSet::from(["bash".to_owned()]), ..ToolFilter::default() };
     let filtered = AgentSetup { tool_filter: filter, ..AgentSetup::default() };
-    assert_eq!(filtered.check("x", &able()), Err(SetupRefusal::ToolFilter { agent: "x".to_owned() }));
+    assert_eq!(filtered.check("x", &able(), &[]), Err(SetupRefusal::ToolFilter { agent: "x".to_owned() }));
+    assert_eq!(filtered.check("x", &able(), &["bash"]), Ok(()), "Grove does not offer it");
 }
 
 #[test]
 fn a_setup_is_bounded_and_names_each_server_once() {
     let twice = with_servers(vec![server("a", stdio()), server("a", stdio())]);
-    assert_eq!(twice.check("x", &able()), Err(SetupRefusal::ServerNameTaken("a".to_owned())));
+    assert_eq!(twice.check("x", &able(), &[]), Err(SetupRefusal::ServerNameTaken("a".to_owned())));
     let own = with_servers(vec![server(CLIENT_TOOLS_SERVER, stdio())]);
-    assert!(own.check("x", &able()).is_err(), "that name is Grove's own");
+    assert!(own.check("x", &able(), &[]).is_err(), "that name is Grove's own");
     for name in ["", "a\nb", &"n".repeat(MAX_SERVER_NAME + 1)] {
-        assert!(with_servers(vec![server(name, stdio())]).check("x", &able()).is_err(), "{name:?}");
+        assert!(with_servers(vec![server(name, stdio())]).check("x", &able(), &[]).is_err(), "{name:?}");
     }
     let many = (0..=MAX_MCP_SERVERS).map(|n| server(&n.to_string(), stdio())).collect();
-    assert_eq!(with_servers(many).check("x", &able()), Err(SetupRefusal::TooManyServers));
+    assert_eq!(with_servers(many).check("x", &able(), &[]), Err(SetupRefusal::TooManyServers));
     let content = "x".repeat(MAX_SETUP_BYTES);
     let system_message = Some(SystemMessage { mode: SystemMessageMode::Append, content });
     let large = AgentSetup { system_message, ..AgentSetup::default() };
-    assert_eq!(large.check("x", &able()), Err(SetupRefusal::TooLarge));
+    assert_eq!(large.check("x", &able(), &[]), Err(SetupRefusal::TooLarge));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grove_agents::catalog::AgentCatalog;
 use grove_agents::*;
 use grove_testkit::acp::{AgentAbilities, AgentBehavior, CrashPoint, RpcError};
 use serde_json::json;
@@ -15,7 +16,7 @@ async fn refused(fixture: &AgentFixture) -> String {
         Ok(_) => panic!("it was created"),
         Err(error) => error,
     };
-    assert!(matches!(error, AgentError::Start(_)), "{error}");
+    assert!(matches!(error, AgentError::Start(_) | AgentError::LoginRequired { .. }), "{error}");
     until("its process is gone", || pool.running() == 0).await;
     error.to_string()
 }
@@ -69,6 +70,7 @@ async fn an_agent_that_wants_a_login_fails_the_creation_with_its_own_words_and_t
     let told = refused(&fixture).await;
     assert!(told.contains("Please run /login") && told.contains("log in with Scripted itself"), "{told}");
     fixture.program.id = "claude".into();
+    fixture.program.known = AgentCatalog::built_in().get("claude").cloned();
     let told = refused(&fixture).await;
     assert!(told.contains("run `claude` and log in there"), "{told}");
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use grove_agents::acp::client_tools::RelayProgram;
 use grove_agents::acp::{AcpAgent, AcpProgram, FileScope, NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_agents::*;
 use grove_core::*;
@@ -67,6 +68,7 @@ impl AgentFixture {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
+            relay: RelayProgram { program: PathBuf::new(), args: Vec::new() },
         };
         let program = AcpProgram {
             id: "scripted-acp".into(),
@@ -75,8 +77,10 @@ impl AgentFixture {
             program: agent_program(),
             args: Vec::new(),
             env: [(BEHAVIOR_VARIABLE.to_owned(), behavior.to_json())].into(),
-            auth: None,
+            auth: Vec::new(),
             files: FileScope::default(),
+            known: None,
+            mcp_servers: Vec::new(),
         };
         Self { folder, work, options, program }
     }
@@ -186,6 +190,7 @@ impl TestSession {
             spills,
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         let agent = agent.open(opening).await.unwrap();
         Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } }
@@ -207,6 +212,7 @@ impl TestSession {
             spills: Arc::new(()),
             start: AgentStart::Now { within: CREATION },
             setup: Arc::default(),
+            client_tools: ClientTools::default(),
         };
         let agent = agent.open(opening).await?;
         Ok(Self { agent, reports, sink, stored: StoredReports { forgets: true, ..StoredReports::default() } })

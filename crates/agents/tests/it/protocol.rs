@@ -1,5 +1,7 @@
 //! Corner cases of the protocol: logging in, settings, unknown messages.
 
+use std::time::Duration;
+
 use grove_agents::acp::ListedSession;
 use grove_agents::*;
 use grove_core::*;
@@ -42,17 +44,120 @@ async fn an_agent_is_logged_in_the_way_that_is_configured_or_the_ways_are_named(
     };
     let mut fixture = AgentFixture::new(behavior);
     let mut session = fixture.open().await;
-    let error = session.turn("t1", json!([])).await.unwrap_err().to_string();
+    let running = session.start("t1", &json!([]));
+    session.until("it asks", |stored| !stored.questions.is_empty()).await;
+    answer(&mut session, None);
+    let error = session.end(running).await.unwrap_err().to_string();
     assert!(error.contains("`key`") && error.contains("`browser`") && error.contains("`auth`"), "{error}");
-    fixture.program.auth = Some("key".to_owned());
+    fixture.program.auth = vec!["other".to_owned(), "key".to_owned()];
     let mut session = fixture.open_in(&fixture.pool(), "s2", None).await;
     session.turn("t1", json!([{"say": "in"}])).await.unwrap();
     assert_eq!(session.stored.text, "in");
     session.agent.close(CloseReason::Removed).await;
-    fixture.program.auth = Some("no-such-way".to_owned());
+    fixture.program.auth = vec!["no-such-way".to_owned()];
     let mut session = fixture.open_in(&fixture.pool(), "s3", None).await;
-    let error = session.turn("t1", json!([])).await.unwrap_err().to_string();
+    let running = session.start("t1", &json!([]));
+    session.until("it asks", |stored| !stored.questions.is_empty()).await;
+    answer(&mut session, None);
+    let error = session.end(running).await.unwrap_err().to_string();
     assert!(error.contains("could not be logged in"), "{error}");
+}
+
+/// Answers the only question with an option, or declines.
+fn answer(session: &mut TestSession, option: Option<&str>) -> InputRequest {
+    let (request, answer) = session.stored.questions.remove(0);
+    let value = |id: &str| Answer::Submitted(AnswerValue::One { id: id.to_owned(), freeform: Vec::new() });
+    let answers = option.map(|id| (request.questions[0].id.clone(), value(id))).into_iter().collect();
+    let outcome = if option.is_some() { InputOutcome::Accepted } else { InputOutcome::Declined };
+    answer.send(InputResponse { outcome, answers }).unwrap();
+    request
+}
+
+#[tokio::test]
+async fn a_login_that_an_agent_requires_is_a_question_of_the_turn_which_goes_on_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = folder.path().join("credentials");
+    let behavior = AgentBehavior {
+        needs_auth: true,
+        auth_methods: vec!["browser".into()],
+        terminal_login: true,
+        credentials: Some(credentials.clone()),
+        ..AgentBehavior::default()
+    };
+    let fixture = AgentFixture::new(behavior);
+    let pool = fixture.pool();
+    // The session is created: its first turn asks.
+    let mut session = TestSession::create(&fixture.agent(&pool), "s", &fixture.work).await.unwrap();
+    let running = session.start("t1", &json!([{"say": "in"}]));
+    session.until("it asks", |stored| !stored.questions.is_empty()).await;
+    let asked = answer(&mut session, Some("browser"));
+    assert_eq!(asked.id.as_str(), "t1/login");
+    assert!(asked.message.unwrap().contains("Scripted requires a login"));
+    let QuestionKind::One { options, .. } = &asked.questions[0].kind else { panic!("one of several") };
+    let ids: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
+    assert_eq!(ids, ["browser", "grove:retry"]);
+    session.end(running).await.unwrap();
+    assert_eq!(session.stored.text, "in");
+    session.agent.close(CloseReason::Removed).await;
+
+    // A login in a terminal is known to a new process.
+    std::fs::remove_file(&credentials).unwrap();
+    let mut session = fixture.open_in(&pool, "s2", None).await;
+    let running = session.start("t1", &json!([{"say": "again"}]));
+    session.until("it asks", |stored| !stored.questions.is_empty()).await;
+    std::fs::write(&credentials, "by a terminal").unwrap();
+    answer(&mut session, Some("grove:retry"));
+    session.end(running).await.unwrap();
+    assert_eq!(session.stored.text, "again");
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_login_that_a_prompt_requires_fails_the_turn_and_the_next_turn_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = folder.path().join("credentials");
+    std::fs::write(&credentials, "for now").unwrap();
+    let fixture = AgentFixture::new(AgentBehavior {
+        needs_auth: true,
+        auth_methods: vec!["browser".into()],
+        credentials: Some(credentials.clone()),
+        store: Some(folder.path().join("store")),
+        ..AgentBehavior::default()
+    });
+    let mut session = fixture.open().await;
+    session.turn("t1", json!([{"say": "before"}])).await.unwrap();
+    std::fs::remove_file(&credentials).unwrap();
+    let error = session.turn("t2", json!([])).await.unwrap_err();
+    assert_eq!(error.info().kind, "loginRequired");
+    assert!(error.to_string().contains("grove agents login scripted-acp"), "{error}");
+    let running = session.start("t3", &json!([{"say": ", after"}]));
+    session.until("it asks", |stored| !stored.questions.is_empty()).await;
+    answer(&mut session, Some("browser"));
+    session.end(running).await.unwrap();
+    assert_eq!(session.stored.text, "before, after");
+    assert_eq!(session.stored.agent_session_id.len(), 1, "the conversation was reopened");
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_title_of_a_person_reaches_an_agent_that_keeps_titles() {
+    for title in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let can = AgentAbilities { title, ..AgentAbilities::default() };
+        let fixture =
+            AgentFixture::new(AgentBehavior { can, store: Some(folder.path().to_owned()), ..AgentBehavior::default() });
+        let pool = fixture.pool();
+        let mut session = fixture.open_in(&pool, "s", None).await;
+        // Before its start it is remembered.
+        session.agent.set_title("Named by me".to_owned()).await;
+        session.turn("t1", json!([{"say": "in"}, "complaints"])).await.unwrap();
+        assert!(session.stored.text.ends_with("complaints: none\n"), "{}", session.stored.text);
+        let listed = fixture.agent(&pool).list(None).await.unwrap();
+        assert_eq!(listed[0].title.as_deref() == Some("Named by me"), title, "{listed:?}");
+        session.agent.close(CloseReason::Removed).await;
+        let left = fixture.agent(&pool).list(None).await.unwrap();
+        assert!(left.is_empty(), "a removed session is deleted at the agent, which runs on beside others: {left:?}");
+    }
 }
 
 #[tokio::test]
@@ -275,4 +380,50 @@ async fn output_usage_and_messages_are_kept_wherever_an_agent_puts_them() {
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(7), Some(9)));
     assert_eq!(usage.model.as_ref().map(|model| model.as_str()), Some("gemini-x"));
     session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled_at_the_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fixture = AgentFixture::new(AgentBehavior {
+        store: Some(folder.path().to_owned()),
+        answers_if_cancelled: vec!["session/list".to_owned()],
+        ..AgentBehavior::default()
+    });
+    fixture.options.patience = Duration::from_millis(300);
+    let error = fixture.agent(&fixture.pool()).list(None).await.unwrap_err().to_string();
+    assert!(error.contains("did not answer `session/list`"), "{error}");
+    let heard = folder.path().join("cancelled");
+    until("the agent hears of it", || heard.exists()).await;
+    assert_eq!(std::fs::read_to_string(heard).unwrap(), "session/list");
+}
+
+#[tokio::test]
+async fn a_request_that_an_agent_cancels_is_answered_at_once() {
+    let fixture = AgentFixture::new(AgentBehavior::default());
+    let mut session = fixture.open().await;
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let elicit = json!({"mode": "form", "message": "Never mind", "requestedSchema": schema});
+    let steps = json!([{"request": {"method": "elicitation/create", "params": elicit, "cancel": true}}, {"say": "on"}]);
+    session.turn("t", steps).await.unwrap();
+    assert_eq!(session.stored.text, "elicitation/create: error -32800 the request was cancelled\non");
+    session.agent.close(CloseReason::Removed).await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_removed_while_its_agent_is_stopped_is_deleted_at_the_agent_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fixture =
+        AgentFixture::new(AgentBehavior { store: Some(folder.path().to_owned()), ..AgentBehavior::default() });
+    fixture.options.idle = Duration::from_millis(50);
+    let pool = fixture.pool();
+    let agent = fixture.agent(&pool);
+    let folder_of = vec![fixture.work.display().to_string()];
+    let mut session = TestSession::open(&agent, "s", folder_of, None, Extra::new()).await;
+    session.turn("t1", json!([{"say": "in"}])).await.unwrap();
+    until("the idle agent is stopped", || pool.running() == 0).await;
+    let stored = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(stored(), 1);
+    session.agent.close(CloseReason::Removed).await;
+    until("the agent has deleted it", || stored() == 0).await;
 }

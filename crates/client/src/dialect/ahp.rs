@@ -283,7 +283,7 @@ fn is_part_of(session: &str, resource: &str) -> bool {
         }
         // A main chat has its session's id.
         Some(ChannelName::Chat(ChatName::ById(chat))) => chat.as_str() == session.id.as_str(),
-        Some(ChannelName::Root | ChannelName::ResourceWatch(_)) | None => false,
+        Some(ChannelName::Root | ChannelName::ResourceWatch(_) | ChannelName::Terminal(_)) | None => false,
     }
 }
 
@@ -294,7 +294,8 @@ fn belongs(action: &Action, resource: &str) -> bool {
         // A session may be renamed on its chat's channel.
         (Some(ChannelName::Chat(_)), action) => matches!(action, Action::Chat(_) | Action::Session(_)),
         (Some(ChannelName::ResourceWatch(_)), _) => false,
-        // Names of terminals and changesets look like those of sessions.
+        (Some(ChannelName::Terminal(_)), action) => matches!(action, Action::Terminal(_)),
+        // Names of changesets look like those of sessions.
         (Some(ChannelName::Session(_)) | None, action) => !matches!(action, Action::Root(_) | Action::Chat(_)),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grove_wire::registry::{Registry, VersionCapabilities};
 use grove_wire::v1::{
-    self, Action, ActionEnvelope, ActionError, ActionType, Method, Notification, RootState, SessionAction,
+    self, Action, ActionEnvelope, ActionError, ActionType, ClientInfo, Method, Notification, RootState, SessionAction,
     SessionChange, SessionState, SessionSummary,
 };
 use grove_wire::x_grove::announcement::Announcement;
@@ -19,15 +19,18 @@ use super::{
 use crate::sessions::SessionList;
 
 /// Version 1 of the protocol.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct V1 {
     /// The known versions. There is one in production; tests create others.
     pub registry: Registry,
+    /// The name of this program, for people.
+    pub info: Option<ClientInfo>,
 }
 
 impl Default for V1 {
     fn default() -> Self {
-        Self { registry: Registry::RELEASED }
+        let (name, version) = ("grove-client".to_owned(), Some(env!("CARGO_PKG_VERSION").to_owned()));
+        Self { registry: Registry::RELEASED, info: Some(ClientInfo { name, version, title: None }) }
     }
 }
 
@@ -94,6 +97,7 @@ impl Dialect for V1 {
         v1::InitializeParams {
             protocol_version: i64::from(self.registry.current),
             client_id: client_id.to_owned(),
+            client_info: self.info.clone(),
             initial_subscriptions: Some(resources.to_vec()),
         }
     }

@@ -40,8 +40,13 @@ async fn a_client_that_was_cut_off_gets_exactly_what_it_missed() {
     let host = TestHost::on_tcp(Config::default()).await;
     let client = host.ahp("a").await;
     let mut talk = ready(&client, SESSION).await;
-    let steps =
-        json!([{"say": "one", "chunks": 3}, {"sleepMs": 50}, {"say": "two three four", "chunks": 14}, {"title": "T"}]);
+    // The client is cut off during the pause, which a busy machine must not miss.
+    let steps = json!([
+        {"say": "one", "chunks": 3},
+        {"sleepMs": 1_000},
+        {"say": "two three four", "chunks": 14},
+        {"title": "T"}
+    ]);
     talk.chat.dispatch(script("t1", steps)).unwrap();
     talk.until("some text", |chat| chat.active_turn.as_ref().is_some_and(|t| !text(&t.response_parts).is_empty()))
         .await;

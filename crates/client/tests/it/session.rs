@@ -233,7 +233,8 @@ async fn what_the_host_cannot_do_is_not_sent() {
     fn introduced_in(action: ActionType) -> u32 {
         if action == ActionType::ModelChanged { 2 } else { registry::action_introduced_in(action) }
     }
-    let newer = V1 { registry: Registry { current: 2, action_introduced_in: introduced_in, ..Registry::RELEASED } };
+    let registry = Registry { current: 2, action_introduced_in: introduced_in, ..Registry::RELEASED };
+    let newer = V1 { registry, ..V1::default() };
     let host = TestHost::on_tcp(Config::default()).await;
     let frames = Arc::new(Mutex::new(String::new()));
     let seen = frames.clone();
@@ -276,7 +277,7 @@ async fn errors_say_what_the_host_said() {
     let denied = Client::connect(wrong, V1::default(), options("b")).await.unwrap_err();
     let ConnectError::Open(TransportError::Denied { status: 403, message }) = denied else { panic!("{denied}") };
     assert!(message.contains("token"), "{message}");
-    let old = V1 { registry: Registry { current: 0, ..Registry::RELEASED } };
+    let old = V1 { registry: Registry { current: 0, ..Registry::RELEASED }, ..V1::default() };
     let refused = Client::connect(host.endpoint(), old, options("b")).await.unwrap_err();
     assert!(matches!(refused, ConnectError::Refused(error) if error.code == v1::error_code::UNSUPPORTED_VERSION));
     host.front.refuse(true);

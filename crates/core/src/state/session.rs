@@ -66,6 +66,17 @@ pub struct ClientTool {
     pub extra: Option<Extra>,
 }
 
+impl ClientTool {
+    /// The member of `extra` that says that a person is asked before each call.
+    pub const ASKS_FIRST: &str = "grove.asksFirst";
+
+    /// Says whether a person is asked before each call.
+    pub fn asks_first(&self) -> bool {
+        let asks = self.extra.as_ref().and_then(|extra| extra.get(Self::ASKS_FIRST));
+        asks.and_then(serde_json::Value::as_bool).unwrap_or(false)
+    }
+}
+
 /// The progress of a session's creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

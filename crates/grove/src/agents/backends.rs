@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_agents::Agent;
+use grove_agents::acp::client_tools::RelayProgram;
 use grove_agents::acp::{AcpAgent, AcpProgram, Documents, ProcessPool, ProcessPoolOptions, ShimProcess};
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{AgentId, ChatId, ModelInfo, SessionId};
@@ -15,8 +16,9 @@ use grove_host::{AgentFinder, AgentProcesses, AgentRoot, Host, HostStopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
 
-use super::offers;
+use super::{install_advice, offers_of};
 use crate::data_folder;
+use crate::mcp_table;
 use crate::settings::{Settings, environment};
 
 /// How long an agent may take for requests that need no model. Some are interpreters that load for seconds.
@@ -52,6 +54,7 @@ impl Backends {
             capture,
             private,
             documents: editors.clone(),
+            relay: relay_program()?,
         });
         let mut agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let mut models = Vec::new();
@@ -101,6 +104,11 @@ impl Backends {
         self.pool.sweep(running).await;
     }
 
+    /// Ends the agents that a host leaves behind when it ends, except for those of these chats, whose turns go on.
+    pub(crate) async fn sweep_left(&self, running: &[(SessionId, ChatId)]) {
+        self.pool.sweep_left(running).await;
+    }
+
     /// Connects the agents to the started host: it recognizes their processes, serves their editor requests, and learns their models.
     pub(crate) fn attend(&self, host: &Host) {
         // It is set only here, so it cannot be set already.
@@ -147,13 +155,23 @@ impl AgentFinder for ConfiguredAgentFinder {
             Err(error) => tracing::warn!("cannot update the agents: {error:#}"),
         }
     }
+
+    fn install_hint(&self, id: &AgentId) -> Option<String> {
+        let settings = (self.load)().ok()?;
+        let entry = settings.catalog.catalog.get(id.as_str())?;
+        let name = &entry.display_name;
+        Some(format!(
+            "{name} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
+            install_advice(entry)
+        ))
+    }
 }
 
 /// The agents that are installed or configured, and enabled. The host's own PATH comes first, then that of commands.
 fn usable(settings: &Settings) -> Vec<AcpProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |path: &OsStr| {
-        let offers = offers(&settings.agents.value, path, &environment());
+        let offers = offers_of(settings, path, &environment());
         offers.iter().filter_map(|offer| offer.program()).cloned().collect::<Vec<_>>()
     };
     let mut programs = find(&path);
@@ -169,6 +187,9 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
                 programs.push(program);
             }
         }
+    }
+    for program in &mut programs {
+        program.mcp_servers = mcp_table::servers_for(&settings.mcp.value, &program.id);
     }
     programs
 }
@@ -198,16 +219,29 @@ impl Documents for LateEditors {
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String> {
         self.0.get()?.document(session, path).await
     }
+
+    async fn write(&self, session: &SessionId, path: &Path, on_disk: Option<&str>, text: &str) -> bool {
+        match self.0.get() {
+            Some(host) => host.write_document(session, path, on_disk, text).await,
+            None => false,
+        }
+    }
 }
 
 /// The program for shims: the running executable, even if a newer version has replaced its file.
-fn shim_program() -> Result<ShimProgram> {
+pub(super) fn shim_program() -> Result<ShimProgram> {
     let running = Path::new("/proc/self/exe");
     let program = match running.exists() {
         true => running.to_owned(),
         false => std::env::current_exe().context("cannot find this program's file, which runs agents")?,
     };
     Ok(ShimProgram { program, args: vec!["agent-shim".into()] })
+}
+
+/// The program that agents start to reach the tools of clients. They keep its path longer than this process lives.
+pub(super) fn relay_program() -> Result<RelayProgram> {
+    let program = std::env::current_exe().context("cannot find this program's file, which agents start")?;
+    Ok(RelayProgram { program, args: vec!["mcp-tools".into()] })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {

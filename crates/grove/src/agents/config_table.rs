@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use grove_agents::acp::FileScope;
-use grove_agents::catalog;
+use grove_agents::catalog::AgentCatalog;
 use toml::Value;
 
 /// One table `[agents.NAME]`. It may hold secrets in `env`, which its `Debug` leaves out.
@@ -85,7 +85,11 @@ pub(crate) fn is_variable(name: &str) -> bool {
 }
 
 /// Reads the key `agents` of a file. Errors name the file, the agent and the key.
-pub(crate) fn read(file: &Path, agents: Option<&Value>) -> Result<BTreeMap<String, AgentConfig>> {
+pub(crate) fn read(
+    file: &Path,
+    agents: Option<&Value>,
+    catalog: &AgentCatalog,
+) -> Result<BTreeMap<String, AgentConfig>> {
     let Some(agents) = agents else { return Ok(BTreeMap::new()) };
     let file = file.display();
     let agents = agents.as_table().ok_or_else(|| anyhow!("{file}: `agents` must be tables [agents.NAME]"))?;
@@ -93,13 +97,13 @@ pub(crate) fn read(file: &Path, agents: Option<&Value>) -> Result<BTreeMap<Strin
         .iter()
         .map(|(name, table)| {
             check_name(name).map_err(|error| anyhow!("{file}: [agents.{name}]: {error}"))?;
-            let config = one(name, table).map_err(|error| anyhow!("{file}: [agents.{name}] {error}"))?;
+            let config = one(name, table, catalog).map_err(|error| anyhow!("{file}: [agents.{name}] {error}"))?;
             Ok((name.clone(), config))
         })
         .collect()
 }
 
-fn one(name: &str, table: &Value) -> Result<AgentConfig> {
+fn one(name: &str, table: &Value, catalog: &AgentCatalog) -> Result<AgentConfig> {
     let table = table.as_table().ok_or_else(|| anyhow!("must be a table"))?;
     let mut config = AgentConfig::default();
     for (key, value) in table {
@@ -115,8 +119,8 @@ fn one(name: &str, table: &Value) -> Result<AgentConfig> {
             unknown => bail!("has no `{unknown}`; there are: {}", KEYS.join(", ")),
         }
     }
-    if config.command.is_none() && catalog::agent_entry(name).is_none() {
-        let known: Vec<&str> = catalog::AGENTS.iter().map(|known| known.id).collect();
+    if config.command.is_none() && catalog.get(name).is_none() {
+        let known: Vec<&str> = catalog.agents.iter().map(|known| known.id.as_str()).collect();
         bail!("needs a command = [\"PROGRAM\", \"ARGUMENT\", …], since only these are known: {}", known.join(", "));
     }
     Ok(config)
@@ -186,7 +190,7 @@ mod tests {
 
     fn parse(toml: &str) -> Result<BTreeMap<String, AgentConfig>> {
         let table: toml::Table = toml.parse().unwrap();
-        read(Path::new("/etc/grove.toml"), table.get("agents"))
+        read(Path::new("/etc/grove.toml"), table.get("agents"), &AgentCatalog::built_in())
     }
 
     #[test]
@@ -216,7 +220,7 @@ mod tests {
         };
         assert_eq!(agents["mine"], mine);
         assert_eq!(agents["claude"], AgentConfig { enabled: false, ..AgentConfig::default() });
-        assert_eq!(read(Path::new("x"), None).unwrap(), BTreeMap::new());
+        assert_eq!(read(Path::new("x"), None, &AgentCatalog::built_in()).unwrap(), BTreeMap::new());
     }
 
     #[test]

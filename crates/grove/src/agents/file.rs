@@ -79,6 +79,11 @@ mod tests {
 
     use super::*;
 
+    fn read_table(table: &toml::Table) -> Result<std::collections::BTreeMap<String, AgentConfig>> {
+        let catalog = grove_agents::catalog::AgentCatalog::built_in();
+        super::super::config_table::read(Path::new("f"), table.get("agents"), &catalog)
+    }
+
     const BEFORE: &str = "\
 # My settings.
 listen = \"127.0.0.1:7070\" # fixed
@@ -122,7 +127,7 @@ pass-env = [\"T\"]
         let config = AgentConfig { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
         put(&mut document, "mine", &config).unwrap();
         let table: toml::Table = document.to_string().parse().unwrap();
-        let read = super::super::config_table::read(Path::new("f"), table.get("agents")).unwrap();
+        let read = read_table(&table).unwrap();
         assert_eq!(read, [("mine".to_owned(), config)].into());
     }
 
@@ -140,7 +145,7 @@ pass-env = [\"T\"]
         let mut document: DocumentMut = "agents = { claude = { enabled = false } }\n".parse().unwrap();
         put(&mut document, "mine", &mine()).unwrap();
         let table: toml::Table = document.to_string().parse().unwrap();
-        assert_eq!(super::super::config_table::read(Path::new("f"), table.get("agents")).unwrap().len(), 2);
+        assert_eq!(read_table(&table).unwrap().len(), 2);
     }
 
     #[test]

@@ -96,13 +96,13 @@ pub(super) struct ChannelParams<'a, P> {
 impl TreeClient {
     /// Connects, and finds the session and the chat.
     pub(crate) async fn find(connector: &HostConnector, session: &str, args: &TreeOfArgs) -> Result<Self, Failure> {
-        let mut tree = match (args.connect.protocol, &args.chat) {
+        let mut tree = match (args.connect.protocol, &args.chat.name) {
             (Protocol::V1, Some(_)) => {
                 return Err(anyhow!(NO_CHATS_IN_V1).into());
             }
             (protocol, _) => Self::of_session(connector, session, protocol).await?,
         };
-        tree.choose_chat(args.chat.as_deref()).await?;
+        tree.choose_chat(args.chat.name.as_deref()).await?;
         Ok(tree)
     }
 

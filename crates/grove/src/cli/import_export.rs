@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ConnectArgs;
+use super::{ChatArg, ConnectArgs};
 
 pub(super) const SHOW_HELP: &str = "\
 Examples:
@@ -110,9 +110,8 @@ impl ExportFormat {
 pub(crate) struct ShowArgs {
     /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// Print one turn, in full; the first is 1
     #[arg(long, value_name = "N")]
     pub(crate) turn: Option<NonZeroU32>,
@@ -133,9 +132,8 @@ pub(crate) struct ShowArgs {
 pub(crate) struct ExportArgs {
     /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// The format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{ConnectArgs, SessionArg};
+use super::{ChatArg, ConnectArgs, SessionArg};
 
 pub(super) const TREE_HELP: &str = "\
 Examples:
@@ -155,9 +155,8 @@ impl TreeFilter {
 /// The chat whose tree is meant, and the flags for reaching the host.
 #[derive(Debug, Args)]
 pub(crate) struct TreeOfArgs {
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ConnectArgs, SessionArg};
+use super::{ChatArg, ConnectArgs, SessionArg};
 
 pub(super) const RUN_HELP: &str = "\
 Examples:
@@ -94,9 +94,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) session: SessionArg,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// Print the action envelopes as they arrive, one per line
     #[arg(long)]
     pub(crate) json: bool,
@@ -114,9 +113,8 @@ pub(crate) struct SendArgs {
     /// The model to use from this turn on, by its id or name [default: the one in use]
     #[arg(long, value_name = "MODEL", conflicts_with = "queue")]
     pub(crate) model: Option<String>,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// Queue the prompt while a turn runs, instead of failing
     #[arg(long)]
     pub(crate) queue: bool,
@@ -140,9 +138,8 @@ pub(crate) struct WaitArgs {
     /// Stop waiting after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// Print one JSON object: {"session":…,"state":…}
     #[arg(long)]
     pub(crate) json: bool,
@@ -154,9 +151,8 @@ pub(crate) struct WaitArgs {
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) session: SessionArg,
-    /// Use this chat instead of the session's main one: its URI, or its name in the session
-    #[arg(long, value_name = "CHAT")]
-    pub(crate) chat: Option<String>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArg,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

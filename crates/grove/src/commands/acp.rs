@@ -22,6 +22,10 @@ impl HostAccess for EditorHost {
     async fn start(&self) -> Result<(), String> {
         self.0.ensure_host().await.map_err(|failure| failure.to_string())
     }
+
+    fn shares_files(&self) -> bool {
+        !self.0.is_remote()
+    }
 }
 
 pub(crate) fn run(common: &Common, args: &AcpArgs) -> Result<(), Failure> {

@@ -23,7 +23,7 @@ pub(crate) fn run(common: &Common, args: &AttachArgs) -> Result<(), Failure> {
             &connector,
             args.connect.protocol,
             &args.session.reference,
-            args.chat.as_deref(),
+            args.chat.name.as_deref(),
             output,
         )
         .await?;

@@ -1,7 +1,9 @@
 //! `grove doctor`
 
 use grove_history::catalog::{Catalog, DoctorFinding, DoctorReport, check};
+use serde_json::{Value, json};
 
+use super::agents::list::{AgentHealth, installed_agents};
 use super::{Failure, command_runtime, exit, print_line};
 use crate::chat_client::tree::AnyClient;
 use crate::cli::{Common, HistoryArgs, ServeArgs};
@@ -16,9 +18,10 @@ const SHOWN: usize = 20;
 pub(crate) fn run(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let connector = HostConnector::new(common, &args.connect)?;
-    command_runtime()?.block_on(async {
+    let agents = command_runtime()?.block_on(async {
         let client = AnyClient::connect(&connector, args.connect.protocol).await?;
-        super::history::refresh(&client).await
+        super::history::refresh(&client).await?;
+        Ok::<_, Failure>(installed_agents(&settings).await)
     })?;
     let checkup = if settings.history.value.enabled {
         let catalog = Catalog::open_read_only(&settings.data_dir.value.join(DATABASE))?;
@@ -27,11 +30,36 @@ pub(crate) fn run(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
         DoctorReport::default()
     };
     if args.json {
-        print_line(serde_json::to_string(&checkup)?)?;
+        let mut report = serde_json::to_value(&checkup)?;
+        report["agents"] = agents.iter().map(agent_json).collect();
+        report["catalogProblem"] = json!(settings.catalog.problem);
+        print_line(report)?;
     } else {
         tell(&checkup)?;
+        tell_agents(&agents, &settings)?;
     }
     if checkup.is_well() { Ok(()) } else { Err(Failure::Exit(exit::DAMAGED)) }
+}
+
+fn agent_json(agent: &AgentHealth) -> Value {
+    let (known, install) = agent.newer.clone().unzip();
+    json!({ "provider": agent.id, "version": agent.version, "newerVersion": known, "install": install })
+}
+
+fn tell_agents(agents: &[AgentHealth], settings: &Settings) -> Result<(), Failure> {
+    for AgentHealth { id, version, newer } in agents {
+        let version = sanitize(version.as_deref().unwrap_or("of an unknown version"));
+        match newer {
+            Some((known, install)) => {
+                print_line(format!("agent  {id} {version}, and {known} is known: {}", sanitize(install)))?;
+            }
+            None => print_line(format!("agent  {id} {version}"))?,
+        }
+    }
+    if let Some(problem) = &settings.catalog.problem {
+        anstream::eprintln!("{}", sanitize(problem));
+    }
+    Ok(())
 }
 
 fn tell(checkup: &DoctorReport) -> Result<(), Failure> {

@@ -52,13 +52,13 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
         None => std::env::current_dir().context("the current folder")?,
     };
     command_runtime()?.block_on(async {
-        let resolved = resolve::find(&connector, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+        let resolved = resolve::find(&connector, &args.session, args.chat.name.as_deref(), args.connect.protocol).await?;
         if !args.json {
             resolve::name_other_chats(&resolved).await?;
         }
         let replace = if args.force { Replace::Yes } else { Replace::No };
         let exported = match (args.format, &resolved) {
-            (ExportFormat::CopilotCli, ResolvedSession::OfHost(_)) if args.chat.is_some() => {
+            (ExportFormat::CopilotCli, ResolvedSession::OfHost(_)) if args.chat.name.is_some() => {
                 return Err(anyhow!("the Copilot CLI has only the main chat: leave out --chat").into());
             }
             (ExportFormat::CopilotCli, ResolvedSession::OfHost(session)) => {

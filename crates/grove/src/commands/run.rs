@@ -5,13 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use grove_agents::catalog;
 use grove_client::DispatchOutcome;
 use grove_wire::{ahp, v1};
 
 use super::folder::{far_folder, local_folder};
 use super::{Failure, command_runtime};
-use crate::agents::{AgentState, offers};
+use crate::agents::{AgentState, offers_of};
 use crate::chat_client::any::{AnyChatClient, EnvelopeReceiver};
 use crate::chat_client::presence::PresenceLines;
 use crate::chat_client::{self, ChatClient, ChatCommand, ModeSetting, SessionReadiness, SessionSettings};
@@ -181,12 +180,12 @@ fn unknown_agent<'a>(connector: &HostConnector, wanted: &'a str, agents: &[Strin
     let none = || format!("there is no agent {wanted:?}: this host has {}", agents.join(", "));
     if connector.is_remote() {
         // Only the other machine knows its programs, and its host names the missing one.
-        return match catalog::agent_entry(wanted) {
+        return match connector.settings().catalog.catalog.get(wanted) {
             Some(_) => Ok(wanted),
             None => Err(Failure::NotFound(none())),
         };
     }
-    let offers = offers(&connector.settings().agents.value, &search_path(), &environment());
+    let offers = offers_of(connector.settings(), &search_path(), &environment());
     let offer = offers.into_iter().find(|offer| offer.id == wanted).ok_or_else(|| Failure::NotFound(none()))?;
     match offer.state {
         AgentState::BuiltIn | AgentState::Installed { .. } => {

@@ -22,7 +22,7 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
             &connector,
             args.connect.protocol,
             &args.session.reference,
-            args.chat.as_deref(),
+            args.chat.name.as_deref(),
             output,
         )
         .await?;
@@ -79,7 +79,7 @@ pub(crate) fn cancel(common: &Common, args: &CancelArgs) -> Result<(), Failure> 
             &connector,
             args.connect.protocol,
             &args.session.reference,
-            args.chat.as_deref(),
+            args.chat.name.as_deref(),
             OutputFormat::Shown,
         )
         .await?;

@@ -30,6 +30,7 @@ use crate::audit::{self, AuditFiles};
 use crate::cli::{Common, ServeArgs};
 use crate::damage_file;
 use crate::data_folder::DataFolder;
+use crate::editor_sockets::EditorSockets;
 use crate::endpoint::HostEndpoint;
 use crate::file_memory::FileMemory;
 use crate::history::{ForeignStores, watch_stores};
@@ -53,6 +54,8 @@ const REGISTER: &str = "entrusted.jsonl";
 const MIN_ARENAS: usize = 2;
 /// A block of this size has its own pages, in bytes: glibc's default before it grows.
 const MMAP_THRESHOLD: usize = 128 << 10;
+/// How long agents may take to end that would be left behind when the host stops. Then their shims end them.
+const LEAVING: Duration = Duration::from_secs(5);
 /// How long connections may take to be closed when the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -150,8 +153,12 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         // Commands that look for a host from now on start another one.
         folder.retract();
     }
+    let stops = async {
+        stop(&host, &serving, &reason).await;
+        sweep_left(&backends, &host).await;
+    };
     tokio::select! {
-        () = stop(&host, &serving, &reason) => {}
+        () = stops => {}
         // A second Ctrl-C stops at once.
         _ = signals.interrupt.recv() => tracing::warn!("stopped at once"),
     }
@@ -163,6 +170,14 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     match reason {
         StopReason::StorageLost(reason) => Err(anyhow::anyhow!("{reason}: start the host again").into()),
         StopReason::Idle | StopReason::Signal | StopReason::TerminalGone => Ok(()),
+    }
+}
+
+/// Ends the agents that the stopped host would leave behind, beside those whose turns go on.
+async fn sweep_left(backends: &Backends, host: &Host) {
+    let running = host.running_chats();
+    if tokio::time::timeout(LEAVING, backends.sweep_left(&running)).await.is_err() {
+        tracing::warn!("some agents are still ending; their shims see to it");
     }
 }
 
@@ -219,9 +234,9 @@ async fn start(settings: &Settings, args: &ServeArgs, folder: &DataFolder) -> Re
     Ok(StartedHost { host, backends, frame_log, tokens })
 }
 
-/// A server with the page, which records its frames if that is wanted.
+/// A server with the page and for editors, which records its frames if that is wanted.
 fn server(host: &Host, frame_log: Option<&FrameLog>) -> HostServer {
-    let serving = HostServer::new(host.clone()).with_page(page());
+    let serving = HostServer::new(host.clone()).with_page(page()).with_editors(Arc::new(EditorSockets));
     match frame_log {
         Some(log) => serving.with_frame_log(log.clone()),
         None => serving,

@@ -23,7 +23,8 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     let connector = HostConnector::new(common, &args.connect)?;
     let runtime = command_runtime()?;
     let resolved = runtime.block_on(async {
-        let resolved = resolve::find(&connector, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+        let resolved =
+            resolve::find(&connector, &args.session, args.chat.name.as_deref(), args.connect.protocol).await?;
         if !args.json {
             resolve::name_other_chats(&resolved).await?;
         }

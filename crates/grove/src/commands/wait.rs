@@ -57,7 +57,7 @@ pub(crate) fn run(common: &Common, args: &WaitArgs) -> Result<(), Failure> {
             &connector,
             args.connect.protocol,
             &args.session.reference,
-            args.chat.as_deref(),
+            args.chat.name.as_deref(),
             OutputFormat::Shown,
         );
         let (mut chat_client, _) = join.await?;

@@ -1,4 +1,4 @@
-//! Answered requests in the logs of Grove's sessions: every chat of every session of a store.
+//! Answered requests in the logs of Grove's sessions: every branch of every chat of every session of a store.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +68,7 @@ impl LoggedSession {
             format!("{next:08x}")
         };
         let Ok(log) = grove_tree::open(bytes, &mut new_id) else { return };
-        for turn in grove_tree::turns::turns(&log).iter().filter(|turn| turn.started_at >= self.since) {
+        for turn in grove_tree::turns::turns_of_all_branches(&log).iter().filter(|turn| turn.started_at >= self.since) {
             for part in &turn.parts {
                 let Part::ToolCall(call) = part else { continue };
                 let Some(answer) = person_answer(call) else { continue };

@@ -36,12 +36,12 @@ fn a_bad_value_is_named_with_its_source() {
 #[test]
 fn agents_stand_in_the_file_and_their_secrets_are_not_shown() {
     let file = "max-agents = 2\n[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }";
-    let agents = layers(file, &[("GROVE_AGENTS", "ignored")]).agents().unwrap();
+    let agents = layers(file, &[("GROVE_AGENTS", "ignored")]).agents(&AgentCatalog::built_in()).unwrap();
     assert_eq!(agents.value["claude"].env["ANTHROPIC_API_KEY"], "hunter2");
     let shown = names(&agents, serde_json::value::Serializer).unwrap();
     assert_eq!(shown["value"], serde_json::json!(["claude"]));
     assert!(!shown.to_string().contains("hunter2"));
-    assert_eq!(layers("", &[]).agents().unwrap().source, SettingSource::Default);
+    assert_eq!(layers("", &[]).agents(&AgentCatalog::built_in()).unwrap().source, SettingSource::Default);
     let none = layers("max-agents = 0", &[]).one("max-agents", None, || MAX_AGENTS).unwrap_err().to_string();
     assert!(none.contains("`0` is not a valid value of max-agents"), "{none}");
 }

@@ -1,37 +1,13 @@
 // acpx with `grove acp` as its agent, and a session that goes on in Grove's own commands.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtempSync, mkdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { command, data, grove, run, script, tool } from "./support.mjs";
 
-const grove = process.env.GROVE_BIN;
-assert.ok(grove, "GROVE_BIN names the program");
 const here = dirname(fileURLToPath(import.meta.url));
-const root = mkdtempSync(join(tmpdir(), "grove-acpx-"));
-const [home, work, data] = ["home", "work", "data"].map((name) => join(root, name));
-[home, work].forEach((folder) => mkdirSync(folder));
-const env = { PATH: process.env.PATH, HOME: home, GROVE_LISTEN: "127.0.0.1:0" };
-
-/** Runs a program to its end, and returns its stdout. */
-const run = (program, args) =>
-  new Promise((resolve, reject) => {
-    execFile(program, args, { cwd: work, env, timeout: 60_000 }, (error, stdout, stderr) =>
-      error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(stdout),
-    );
-  });
 const agent = ["--agent", `${grove} acp --data-dir ${data}`];
 const acpx = (...args) => run(join(here, "node_modules/.bin/acpx"), [...agent, ...args]);
-const command = (...args) => run(grove, [...args, "--data-dir", data]);
-const script = (...steps) => `script:${JSON.stringify(steps)}`;
-const tool = { tool: { name: "shell", input: "ls", output: "a.txt", permission: "shell" } };
-
-after(async () => {
-  await command("stop").catch(() => {});
-  rmSync(root, { recursive: true, force: true });
-});
 
 test("a prompt streams, and its permission request is answered", async () => {
   const lines = await acpx("--approve-all", "--format", "json", "exec", script({ say: "hello" }, tool, { say: " done" }));

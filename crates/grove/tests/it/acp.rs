@@ -4,10 +4,12 @@
 
 mod asks;
 mod asks_in_terminal;
+mod client_tools;
 mod creation;
 mod editor;
 mod flood;
 mod life;
+mod login;
 mod places;
 mod quirks;
 mod restarts;
@@ -21,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grove_agents::acp::client_tools::RelayProgram;
 use grove_agents::acp::{NoDocuments, ProcessPool, ProcessPoolOptions};
 use grove_shim::{ShimLimits, ShimProgram};
 use grove_testkit::acp::{AgentBehavior, BEHAVIOR_VARIABLE, agent_program, prompt};
@@ -136,6 +139,7 @@ impl Drop for Stage {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
+            relay: RelayProgram { program: PathBuf::new(), args: Vec::new() },
         });
         // A test's own runtime cannot be blocked.
         let sweeping = std::thread::spawn(move || {

@@ -54,7 +54,10 @@ fn agents_are_listed_without_a_host_with_version_or_how_to_install_them() {
         &json!({
             "provider": "gemini", "displayName": "Gemini CLI", "description": "Google's coding agent",
             "status": "installed", "source": "catalog", "version": "0.61.0", "command": [gemini, "--acp"],
-            "default": false, "atHost": null, "models": null,
+            "default": false, "atHost": null, "models": null, "installedBy": "path", "outdated": false,
+            "package": {"kind": "npm", "name": "@google/gemini-cli", "version": "0.61.0"},
+            "logIn": "run `gemini` and log in there, or set GEMINI_API_KEY", "registryId": "gemini",
+            "website": "https://geminicli.com", "notes": agent(&listed, "gemini")["notes"],
         })
     );
     let listed_codex = agent(&listed, "codex");
@@ -62,7 +65,7 @@ fn agents_are_listed_without_a_host_with_version_or_how_to_install_them() {
     assert_eq!(listed_codex["command"], json!([codex]));
     let claude = agent(&listed, "claude");
     assert_eq!((&claude["status"], &claude["command"]), (&json!("missing"), &Value::Null));
-    assert_eq!(claude["install"], "npm install -g @agentclientprotocol/claude-agent-acp");
+    assert_eq!(claude["install"], "grove agents install claude");
     assert_eq!(claude["lookedFor"], json!(["claude-agent-acp", "claude-code-acp"]));
     let scripted = agent(&listed, "scripted");
     assert_eq!((&scripted["status"], &scripted["default"]), (&json!("built-in"), &json!(true)));
@@ -76,7 +79,7 @@ fn agents_are_listed_without_a_host_with_version_or_how_to_install_them() {
     for line in [
         "scripted Scripted built in".to_owned(),
         "claude Claude Code missing".to_owned(),
-        "install: npm install -g @agentclientprotocol/claude-agent-acp".to_owned(),
+        "install: grove agents install claude".to_owned(),
         format!("gemini Gemini CLI 0.61.0 {} --acp", gemini.display()),
         format!("codex Codex installed {}", codex.display()),
     ] {

@@ -127,13 +127,6 @@ async fn what_is_not_served_is_32601() {
     let mut client = host.ahp("a").await;
     for method in [
         "moveChat",
-        "createTerminal",
-        "disposeTerminal",
-        "resourceWrite",
-        "resourceMkdir",
-        "resourceDelete",
-        "resourceCopy",
-        "resourceMove",
         "invokeChangesetOperation",
         "listAutomationTriggerDefinitions",
         "runAutomation",

@@ -66,8 +66,12 @@ async fn files_inside_the_roots_are_listed_read_and_resolved() {
     assert_eq!(code(&mut client, Method::ResourceList, &uri("notes.txt")).await, -32602);
     assert_eq!(code(&mut client, Method::ResourceRead, &uri("src")).await, -32602);
     get(&mut client, Method::ResourceRequest, &uri("notes.txt")).await;
-    let write = on_root(json!({"uri": uri("notes.txt"), "write": true}));
-    assert_eq!(client.refused(Method::ResourceRequest, write).await.code, -32009);
+    let write = |name: &str| on_root(json!({"uri": uri(name), "data": "changed", "encoding": "utf-8"}));
+    assert_eq!(client.refused(Method::ResourceWrite, write("notes.txt")).await.code, -32009);
+    client.get(Method::ResourceRequest, on_root(json!({"uri": uri("notes.txt"), "write": true}))).await;
+    client.get(Method::ResourceWrite, write("notes.txt")).await;
+    assert_eq!(std::fs::read_to_string(home.join("notes.txt")).unwrap(), "changed");
+    assert_eq!(client.refused(Method::ResourceWrite, write("shortcut")).await.code, -32009);
 }
 
 #[tokio::test]

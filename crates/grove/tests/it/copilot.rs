@@ -96,20 +96,20 @@ fn a_connection_token_that_cannot_be_sent_is_refused_with_a_reason() {
 }
 
 /// A client of an SDK.
-struct Sdk {
+pub(crate) struct Sdk {
     stream: BufReader<TcpStream>,
     calls: u64,
 }
 
 impl Sdk {
-    fn connect(address: &str) -> Self {
+    pub(crate) fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream: BufReader::new(stream), calls: 0 }
     }
 
     /// The answer to a request. Notifications before it are skipped.
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         self.stream.get_mut().write_all(frame(self.calls, method, params).as_bytes()).unwrap();
         loop {

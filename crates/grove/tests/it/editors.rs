@@ -38,18 +38,22 @@ impl Editor {
         editor
     }
 
-    fn initialize(&mut self, capabilities: Value) -> Value {
+    pub(crate) fn initialize(&mut self, capabilities: Value) -> Value {
         let info = json!({"name": "test-editor", "version": "1"});
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": info});
         self.call("initialize", params)
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.send_line(&message.to_string());
     }
 
-    fn send_line(&mut self, line: &str) {
-        self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    pub(crate) fn send_line(&mut self, line: &str) {
+        self.send_bytes(format!("{line}\n").as_bytes());
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
     fn receive(&mut self) -> Value {
@@ -70,6 +74,12 @@ impl Editor {
         }
     }
 
+    /// The first message that fits, of those received so far or later.
+    pub(crate) fn first(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        let found = self.received.iter().find(|message| fits(message)).cloned();
+        found.unwrap_or_else(|| self.until(fits))
+    }
+
     /// Sends a request, and returns its id.
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
@@ -87,7 +97,7 @@ impl Editor {
         self.answer(id)
     }
 
-    fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
@@ -351,6 +361,57 @@ fn sessions_are_listed_loaded_with_everything_said_resumed_closed_and_deleted() 
     assert_eq!(editor.call("session/list", json!({}))["result"]["sessions"], json!([]));
     let gone = editor.call("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
     assert_eq!(gone["error"]["code"], -32002, "{gone}");
+}
+
+#[test]
+fn a_title_of_the_editor_names_the_session_everywhere_and_stays() {
+    let host = Host::start();
+    let mut editor = Editor::start(&host.place, &[]);
+    assert!(editor.received[0]["result"]["agentCapabilities"]["sessionCapabilities"]["title"].is_object());
+    let session = editor.new_session();
+    let set = |editor: &mut Editor, title: &str| {
+        editor.call("session/set_title", json!({"sessionId": session, "title": title}))
+    };
+    let stored = set(&mut editor, "  A name\n of mine ");
+    assert_eq!(stored["result"]["title"], "A name of mine", "{stored}");
+    let prompt = editor.script(&session, &json!([{"title": "The agent's"}, {"say": "x"}]));
+    editor.answer(prompt);
+    let listed = editor.call("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"][0]["title"], "A name of mine", "a person's title stays");
+    assert_eq!(set(&mut editor, " \n")["error"]["code"], -32602);
+    let unknown = editor.call("session/set_title", json!({"sessionId": "none", "title": "x"}));
+    assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
+    // A session that the editor does not have open is renamed as well.
+    let mut other = Editor::start(&host.place, &[]);
+    assert_eq!(set(&mut other, "Second")["result"]["title"], "Second");
+    editor.until(|message| message["params"]["update"]["title"] == "Second");
+}
+
+#[test]
+fn an_archived_session_ends_its_turn_and_leaves_the_list_until_it_comes_back() {
+    let host = Host::start();
+    let mut editor = Editor::start(&host.place, &[]);
+    let session = editor.new_session();
+    let prompt = editor.script(&session, &json!([{"say": "begun"}, {"hang": true}]));
+    editor.until(|message| is_update(message, "agent_message_chunk"));
+    let archive = editor.begin("session/archive", json!({"sessionId": session}));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled");
+    if !editor.received.iter().any(|message| message["id"] == archive && message.get("result").is_some()) {
+        assert_eq!(editor.answer(archive)["result"], json!({}));
+    }
+    let mut rows = |filter: Value| {
+        let listed = editor.call("session/list", json!({"archived": filter}));
+        listed["result"]["sessions"].as_array().map(|rows| rows.len()).ok_or(listed["error"]["code"].clone())
+    };
+    assert_eq!(rows(Value::Null), Ok(0));
+    assert_eq!((rows(json!("only")), rows(json!("include"))), (Ok(1), Ok(1)));
+    assert_eq!(rows(json!("sometimes")), Err(json!(-32602)));
+    let waited = host.place.run(&["wait", &session, "--timeout", "20"]);
+    assert_eq!(waited.code, Some(7), "the turn is cancelled in the host: {waited:?}");
+    let back = editor.call("session/unarchive", json!({"sessionId": session}));
+    assert_eq!(back["result"], json!({}), "{back}");
+    let listed = editor.call("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"][0]["archived"], false, "{listed}");
 }
 
 #[test]

@@ -9,8 +9,12 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use grove_agents::catalog::platform;
+use grove_testkit::acp::{AgentBehavior, BEHAVIOR_VARIABLE, agent_program};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
+use crate::file_server::FileServer;
 use crate::run::script;
 use crate::support::*;
 
@@ -194,7 +198,7 @@ impl Names {
     fn member(&mut self, key: &str, value: &Value, roots: &Roots) -> Value {
         match (key, value) {
             ("pid" | "milliseconds" | "duration" | "ranMs" | "bytes", Value::Number(_)) => json!(key.to_uppercase()),
-            ("version", Value::String(_)) => json!("VERSION"),
+            ("version" | "agentVersion", Value::String(_)) => json!("VERSION"),
             // Texts for people.
             ("message" | "next" | "description" | "install" | "hint" | "error", Value::String(_)) => json!("TEXT"),
             _ => self.normal(value, roots),
@@ -278,6 +282,7 @@ fn the_json_of_every_command_keeps_its_members() {
     let mut covered = sessions_and_trees();
     covered.extend(turns());
     covered.extend(life_of_a_host());
+    covered.extend(known_agents());
     covered.extend(maintenance());
     covered.extend(policy());
     let all = commands_with_json(&TestHome::new());
@@ -403,7 +408,7 @@ fn turns() -> BTreeSet<String> {
 /// Commands that need no session.
 fn life_of_a_host() -> BTreeSet<String> {
     let mut goldens = Goldens::new(TestHome::new());
-    for command in ["config show", "agents", "doctor"] {
+    for command in ["config show", "doctor"] {
         goldens.of(command, &[]);
     }
     goldens.of("history scan", &[]);
@@ -425,6 +430,45 @@ fn life_of_a_host() -> BTreeSet<String> {
     goldens.of("agents rm", &["mine"]);
     goldens.of("stop", &[]);
     drop(background);
+    goldens.finish()
+}
+
+/// Commands about the agents of a catalog.
+fn known_agents() -> BTreeSet<String> {
+    let place = TestHome::new();
+    let program = format!("#!/bin/sh\nexec {} \"$@\"\n", agent_program().display());
+    let sha256 = hex::encode(Sha256::digest(&program));
+    let server = FileServer::start([("tested-agent", program.into_bytes())]);
+    let behavior = AgentBehavior {
+        auth_methods: vec!["browser".to_owned()],
+        store: Some(place.path("store")),
+        ..AgentBehavior::default()
+    };
+    let behavior = place.write("behavior.json", behavior.to_json()).display().to_string();
+    let catalog = |version: &str| {
+        let text = format!(
+            "format = 1\ndate = \"2099-01-01\"\n[[agents]]\nid = \"tested\"\nregistry-id = \"tested-acp\"\nname = \"Tested\"\n\
+             description = \"for tests\"\nwebsite = \"https://example.org\"\ncommands = [\"tested-agent\"]\nargs = [\"--acp\"]\n\
+             env = {{ {BEHAVIOR_VARIABLE} = {behavior:?} }}\nlog-in = \"in a browser\"\nnotes = [\"It is for tests.\"]\n\
+             [agents.package]\nkind = \"binary\"\nversion = {version:?}\n[agents.package.targets.{}]\nurl = \"{}\"\n\
+             sha256 = \"{sha256}\"\nprogram = \"tested-agent\"\n",
+            platform(),
+            server.url("tested-agent")
+        );
+        place.write(&format!("catalog-{version}.toml"), text).display().to_string()
+    };
+    assert_eq!(place.run(&["agents", "update", &catalog("1.0.0"), "--yes"]).code, Some(0));
+    let mut goldens = Goldens::new(place.clone());
+    goldens.run("agents-missing", "agents ls", &[]);
+    goldens.of("agents install", &["tested", "--yes"]);
+    goldens.of("agents", &[]);
+    goldens.of("agents update", &[&catalog("1.1.0"), "--yes"]);
+    goldens.of("agents show", &["tested"]);
+    goldens.of("agents login", &["tested", "browser"]);
+    goldens.run("agents-login-list", "agents login", &["tested", "--list"]);
+    goldens.of("agents sessions", &["tested"]);
+    goldens.of("agents uninstall", &["tested", "--yes"]);
+    goldens.run("error-no-agent", "agents uninstall", &["tested", "--yes"]);
     goldens.finish()
 }
 

@@ -98,6 +98,15 @@ fn test_replays_session_logs_the_audit_log_and_histories_and_counts_a_request_on
     run(&["wait", "@last", "--chat", "Aside"], 9);
     run(&["approve"], 0);
     run(&["wait", "@last", "--chat", "Aside"], 0);
+    // One on a branch that was abandoned.
+    let hello = script(&json!([{"say": "hello"}]));
+    run(&["send", "@last", &ask("make abandoned")], 0);
+    run(&["wait", "@last"], 9);
+    run(&["approve"], 0);
+    run(&["wait", "@last"], 0);
+    run(&["goto", "@last", "root"], 0);
+    run(&["send", "@last", &hello], 0);
+    run(&["wait", "@last"], 0);
     drop(host);
 
     let now = grove_wire::ahp::time::text(grove_host::Clock::now(&grove_host::SystemClock));
@@ -111,26 +120,26 @@ fn test_replays_session_logs_the_audit_log_and_histories_and_counts_a_request_on
     };
     let read = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
     let all = read(report(&["--json"]));
-    assert_eq!(all["sources"], json!({"grove": 3, "claude": 1}), "{all}");
-    assert_eq!((&all["agreed"], &all["differed"]), (&json!(3), &json!(1)), "{all}");
+    assert_eq!(all["sources"], json!({"grove": 4, "claude": 1}), "{all}");
+    assert_eq!((&all["agreed"], &all["differed"]), (&json!(4), &json!(1)), "{all}");
     let differing = &all["differences"][0];
     assert_eq!((&differing["answer"], &differing["session"]), (&json!("denied"), &json!("h1")), "{all}");
     assert_eq!(differing["request"]["command"], "make clean", "{all}");
     let shown = report(&[]);
-    assert!(shown.lines().next().unwrap().starts_with("4 answered permission requests"), "{shown}");
+    assert!(shown.lines().next().unwrap().starts_with("5 answered permission requests"), "{shown}");
     assert!(shown.contains("make clean") && shown.contains("denied") && shown.contains("h1"), "{shown}");
 
     // Without the logs of the stores, the audit log has the requests.
     std::fs::remove_dir_all(place.data().join("session-state")).unwrap();
     std::fs::remove_dir_all(&other).unwrap();
-    assert_eq!(read(report(&["--json"]))["sources"], json!({"audit": 3, "claude": 1}));
+    assert_eq!(read(report(&["--json"]))["sources"], json!({"audit": 4, "claude": 1}));
 
     // The rules of a repository count for its requests, as far as they are trusted.
     place.write("home/.config/grove/grove.toml", "");
     let grove = place.write("work/.grove/policy.toml", rules.replace("policy.rules", "rules"));
     assert_eq!(read(report(&["--json"]))["allowed"], 0, "nobody has trusted {}", grove.display());
     assert_eq!(place.run(&["policy", "trust", &cwd]).code, Some(0));
-    assert_eq!(read(report(&["--json"]))["allowed"], 4);
+    assert_eq!(read(report(&["--json"]))["allowed"], 5);
 }
 
 /// A host, and a session in a folder with a repository.

@@ -3,7 +3,6 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use grove_agents::catalog;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_core::*;
 
@@ -15,18 +14,9 @@ use crate::sequencer::HostStopped;
 pub trait AgentFinder: Send + Sync {
     /// Looks for agents again, and adds new ones ([`Host::add_agent`]).
     async fn look_again(&self, host: &Host);
-}
 
-/// The instructions for installing an agent that is known by name.
-pub fn install_hint(id: &AgentId) -> String {
-    match catalog::agent_entry(id.as_str()) {
-        Some(known) => format!(
-            ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
-            known.display_name,
-            known.install.words()
-        ),
-        None => String::new(),
-    }
+    /// The next step to install an agent that is known by name, as a sentence.
+    fn install_hint(&self, id: &AgentId) -> Option<String>;
 }
 
 impl Host {
@@ -75,6 +65,12 @@ impl Host {
         }
         self.0.agent_finder.get()?.look_again(self).await;
         find()
+    }
+
+    /// The end of a message about an unknown agent: how to install it, if it is known by name.
+    pub fn install_hint(&self, id: &AgentId) -> String {
+        let hint = self.0.agent_finder.get().and_then(|finder| finder.install_hint(id));
+        hint.map(|hint| format!(": {hint}")).unwrap_or_default()
     }
 
     /// The agents' descriptions of themselves.

@@ -14,7 +14,6 @@ use grove_work::{FileError, local_path};
 use tokio::sync::oneshot;
 
 use super::Host;
-use super::agents::install_hint;
 use crate::sequencer::{HostStopped, JournalScope, JournalWriteError, PublishedState};
 use crate::session::{self, ForkPlan, ForkedChat, SessionSetup, SessionStart, SetupFileError, SetupKeeper};
 
@@ -35,6 +34,8 @@ pub struct CreateSession {
     pub store: Option<StoreName>,
     /// What the agent is configured with. An agent that cannot honour all of it is refused.
     pub setup: AgentSetup,
+    /// A client that takes part from the beginning, so that the agent knows its tools.
+    pub active_client: Option<ActiveClient>,
 }
 
 /// The setting by which a client chooses the store of a new session.
@@ -55,8 +56,8 @@ pub enum CreateError {
     BadUri(SessionUri),
     #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
     ReservedUri(SessionUri),
-    #[error("there is no agent {0}{hint}", hint = install_hint(.0))]
-    UnknownAgent(AgentId),
+    #[error("there is no agent {agent}{hint}")]
+    UnknownAgent { agent: AgentId, hint: String },
     #[error("there is a session {0} already")]
     Exists(SessionUri),
     #[error(
@@ -99,6 +100,7 @@ struct CreationPlan {
     agent: Arc<dyn Agent>,
     setup: SessionSetup,
     is_configured: bool,
+    active_client: Option<ActiveClient>,
     fs: Arc<dyn SessionFs>,
     scope: JournalScope,
     at: Timestamp,
@@ -135,6 +137,7 @@ impl Host {
             config: fork_plan.like.config.as_ref().map(|config| config.values.clone()),
             store: Some(store.unwrap_or_else(|| fork_plan.like.store.clone())),
             setup: AgentSetup::clone(&fork_plan.setup),
+            active_client: None,
         };
         self.create(wanted, Some((fork_plan, title))).await?;
         Ok(uri)
@@ -208,13 +211,15 @@ impl Host {
             None => AgentId::from(wanted.uri.scheme().unwrap_or_default()),
         };
         let agent = self.agent_named(&agent_id).await;
-        let agent = agent.ok_or_else(|| CreateError::UnknownAgent(agent_id.clone()))?;
+        let unknown = || CreateError::UnknownAgent { agent: agent_id.clone(), hint: self.install_hint(&agent_id) };
+        let agent = agent.ok_or_else(unknown)?;
         if let Some(model) = &wanted.model
             && !agent.info().has_model(model)
         {
             return Err(CreateError::UnknownModel { agent: agent_id, model: model.clone() });
         }
-        wanted.setup.check(agent_id.as_str(), &agent.abilities())?;
+        let offered = wanted.active_client.iter().flat_map(|client| &client.tools).map(|tool| tool.name.as_str());
+        wanted.setup.check(agent_id.as_str(), &agent.abilities(), &offered.collect::<Vec<_>>())?;
         if wanted.working_directories.len() > MAX_DIRECTORIES {
             return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
         }
@@ -249,7 +254,16 @@ impl Host {
         let keeper = SetupKeeper::of(stores, &store);
         let setup = SessionSetup::stored(fs.clone(), id.clone(), keeper).with(Arc::new(wanted.setup));
         let new = NewSession { id, uri, agent: agent_id, model, working_directories, config, store };
-        Ok(CreationPlan { new, agent, setup, is_configured, fs, scope, at: self.0.env.clock.now() })
+        Ok(CreationPlan {
+            new,
+            agent,
+            setup,
+            is_configured,
+            active_client: wanted.active_client,
+            fs,
+            scope,
+            at: self.0.env.clock.now(),
+        })
     }
 
     /// The state of a new session before its agent starts: empty, or with the turns of its fork origin.
@@ -258,10 +272,13 @@ impl Host {
         plan: &CreationPlan,
         from: Option<(ForkPlan, SessionTitle)>,
     ) -> Result<InitialState, CreateError> {
-        let CreationPlan { new, fs, at, .. } = plan;
+        let CreationPlan { new, active_client, fs, at, .. } = plan;
         let (id, at) = (&new.id, *at);
         let mut tip = Session::new(new, at);
         let (mut changes, mut forked, mut hold) = (Vec::new(), Vec::new(), None);
+        let takes_part =
+            |client: &ActiveClient| Change::Session(id.clone(), SessionEvent::ActiveClientSet(client.clone()));
+        changes.extend(active_client.iter().map(takes_part));
         if let Some((fork_plan, title)) = from {
             let source = self.0.env.stores.get(&fork_plan.like.store)?;
             let moved = pastes::moved((source.as_ref(), &fork_plan.like.id), (fs.as_ref(), id));

@@ -23,7 +23,7 @@ use grove_storage::{Journal, NoJournal, RecoveredState};
 use grove_work::Watcher;
 use tokio::sync::watch;
 
-pub use agents::{AgentFinder, install_hint};
+pub use agents::AgentFinder;
 pub use creation::{CreateError, CreateSession, IdGenerationError, STORE_SETTING};
 
 pub use status::{HostStatus, TableSizes};
@@ -45,8 +45,9 @@ use crate::import::ImportReservations;
 use crate::leases::Leases;
 use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
-use crate::session::{ActiveFolders, spills};
+use crate::session::{ActiveFolders, Departures, spills};
 use crate::session_hub::SessionHubService;
+use crate::terminals::ClientTerminals;
 use crate::tokens::TokenRegistry;
 use crate::trust::FolderTrust;
 use crate::usage::{ConnectionLimits, ConnectionUsage, UsageLimitTable, UsageTable};
@@ -91,6 +92,7 @@ pub(crate) struct HostInner {
     /// The agents' frame cursors from before the host's start, of sessions whose tasks have not started.
     marks: Mutex<HashMap<(SessionId, ChatId), FrameCursor>>,
     active_folders: Arc<ActiveFolders>,
+    departures: Arc<Departures>,
     pub(crate) hooks: Hooks,
     client_hooks: Arc<ClientHookRegistry>,
     pub(crate) leases: Leases,
@@ -126,6 +128,7 @@ pub(crate) struct HostInner {
     storage_check: OnceLock<StorageCheck>,
     /// Finds agents that were installed since the host's start, if set.
     agent_finder: OnceLock<Arc<dyn AgentFinder>>,
+    pub(crate) terminals: Arc<ClientTerminals>,
 }
 
 impl Host {
@@ -169,6 +172,7 @@ impl Host {
             sessions: Mutex::default(),
             marks: Mutex::new(marks),
             active_folders: Arc::default(),
+            departures: Arc::default(),
             hooks: Hooks::default(),
             client_hooks: Arc::default(),
             leases: Leases::default(),
@@ -192,6 +196,7 @@ impl Host {
             storage,
             storage_check: OnceLock::new(),
             agent_finder: OnceLock::new(),
+            terminals: Arc::default(),
         }));
         host.agents_changed().await?;
         // Some sessions may have ended with the earlier host, or with their store.

@@ -102,6 +102,7 @@ impl Host {
             sequencer: self.0.sequencer.clone(),
             agents: self.0.agent_infos.subscribe(),
             active_folders: self.0.active_folders.clone(),
+            departures: self.0.departures.clone(),
             hooks: self.0.hooks.clone(),
             host: Arc::downgrade(&self.0),
             copies: self.0.copies.clone(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use grove_core::SessionId;
+use grove_core::{ChatId, SessionId};
 use grove_metrics::Sessions;
 
 use super::Host;
@@ -59,6 +59,16 @@ impl Host {
                 allow_all,
             }
         }))
+    }
+
+    /// The chats with a running turn.
+    pub fn running_chats(&self) -> Vec<(SessionId, ChatId)> {
+        self.0.sequencer.read(|published| {
+            let sessions = published.state.sessions.values();
+            let chats = sessions.flat_map(|session| session.chats.iter().map(move |chat| (session, chat)));
+            let running = chats.filter(|(_, chat)| chat.active.is_some());
+            running.map(|(session, chat)| (session.id.clone(), chat.id.clone())).collect()
+        })
     }
 
     /// Sets the metrics that are read when somebody asks for them.

@@ -14,6 +14,7 @@ impl Host {
         // Everything published before this is in the queues by now.
         self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::Stopping)).await.ok();
         self.0.unattached.end();
+        self.0.terminals.end().await;
     }
 
     /// Stops a host whose storage was deleted: clients are told so. Sessions that wait for something to be written are given
@@ -23,6 +24,7 @@ impl Host {
         futures_util::future::select(Box::pin(self.stop_sessions()), patience).await;
         self.0.sequencer.tell(ToSequencer::CloseAll(DisconnectReason::StorageLost)).await.ok();
         self.0.unattached.end();
+        self.0.terminals.end().await;
     }
 
     async fn stop_sessions(&self) {
@@ -42,6 +44,8 @@ impl Host {
             // A session that was disposed meanwhile has stopped as well.
             stopped.await.ok();
         }
+        let patience = self.0.env.clock.sleep(self.0.config.limits.stop_grace);
+        futures_util::future::select(Box::pin(self.0.departures.settled()), patience).await;
         self.remove_spills_of_evicted().await;
     }
 }

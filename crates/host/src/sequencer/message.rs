@@ -9,8 +9,9 @@ use grove_core::*;
 use grove_metrics::ReconnectLabel;
 use grove_storage::ActionOrigin;
 use grove_storage::session_file::EvictedSession;
+use grove_wire::ahp::TerminalInfo;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::{ConnectionId, PublishedState, Resource, SequencedEvent};
 use crate::presence::ClientParty;
@@ -91,6 +92,8 @@ pub struct DirectReply {
     pub frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
     /// An answer to be sent right after it.
     pub answer: Option<(ReplySink, Encode)>,
+    /// Held until the message is written, if only so many of its kind may wait.
+    pub permit: Option<OwnedSemaphorePermit>,
 }
 
 impl fmt::Debug for DirectReply {
@@ -376,6 +379,8 @@ pub(crate) enum ToSequencer {
     /// Publishes two publications in one write.
     PublishBoth(Box<[Publication; 2]>),
     SendDirect(DirectReply),
+    /// The list of clients' terminals, which is no part of the journal.
+    SetTerminals(Vec<TerminalInfo>),
     Attach(Attach),
     Subscribe(Subscribe),
     Unsubscribe(ConnectionId, SubscriptionTarget),

@@ -149,7 +149,8 @@ impl Sequencer {
         };
         let clients = clients.into_iter().filter_map(known).collect();
         let presence = Presence::new(env);
-        let shared = Arc::new(SharedState::new(PublishedState { state, evicted, seq }, clients, presence));
+        let shared =
+            Arc::new(SharedState::new(PublishedState { state, evicted, seq, terminals: None }, clients, presence));
         let mut sequencer = Self {
             inbox,
             config,
@@ -231,6 +232,7 @@ impl Sequencer {
             // Each is a message of its own by now.
             ToSequencer::PublishBoth(both) => self.held.extend(*both),
             ToSequencer::SendDirect(direct_reply) => self.send_direct_reply(direct_reply),
+            ToSequencer::SetTerminals(terminals) => self.set_terminals(terminals),
             ToSequencer::Attach(attach) => self.attach(attach),
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
             ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_storage::{ActionOrigin, Position};
-use grove_wire::v1;
+use grove_wire::ahp::TerminalInfo;
+use grove_wire::{ahp, v1};
 
-use super::{DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent, Sequencer};
-use crate::subscriber::{Dialect, DisconnectReason, EventFrames, Outgoing};
+use super::{
+    Connection, ConnectionId, DirectReply, EventListener, JournalScope, Names, Publication, Resource, SequencedEvent,
+    Sequencer,
+};
+use crate::subscriber::{Dialect, DisconnectReason, EventFrames, Outgoing, QueuedNotice};
 
 impl Sequencer {
     /// Publishes events. The first one has this position, the others have the following ones.
@@ -195,6 +199,28 @@ impl Sequencer {
         }
     }
 
+    /// Sets the list of clients' terminals, and tells the subscribers of the root.
+    pub(super) fn set_terminals(&mut self, terminals: Vec<TerminalInfo>) {
+        self.shared.published_mut().terminals = Some(terminals);
+        let subscribes = |connection: &Connection| connection.subscriptions.contains_key(&Resource::Root);
+        let told = self.connections.iter().filter(|(_, connection)| subscribes(connection));
+        for connection in told.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.send_terminals(connection);
+        }
+    }
+
+    /// Sends a subscriber of the root the list of clients' terminals, if there were any. The list is not replayed.
+    pub(super) fn send_terminals(&mut self, connection: ConnectionId) {
+        let is_subscriber = self.connections.get(&connection).is_some_and(|connection| {
+            matches!(connection.dialect, Dialect::Ahp { .. }) && connection.subscriptions.contains_key(&Resource::Root)
+        });
+        let terminals = self.shared.published().terminals.clone().filter(|_| is_subscriber);
+        let Some(terminals) = terminals else { return };
+        let action = ahp::RootAction::TerminalsChanged(ahp::RootTerminalsChanged { terminals });
+        let frame = move |seq| ahp::encode::direct_reply(ahp::ROOT, &action, seq, None, None).map(Arc::from);
+        self.send_direct_reply(DirectReply { connection, frame: Box::new(frame), answer: None, permit: None });
+    }
+
     pub(super) fn send_direct_reply(&mut self, direct_reply: DirectReply) {
         // Messages to one connection keep their order.
         let waits = self.exhausted.iter().any(|earlier| earlier.connection == direct_reply.connection);
@@ -212,7 +238,10 @@ impl Sequencer {
             }
             connection.last_direct = seq;
             if let Some(frame) = (direct_reply.frame)(seq) {
-                connection.queue.push(Outgoing::Frame(frame));
+                connection.queue.push(match direct_reply.permit {
+                    Some(permit) => Outgoing::QueuedNotice(QueuedNotice::new(frame, permit)),
+                    None => Outgoing::Frame(frame),
+                });
             }
         }
         if let Some((reply, answer)) = direct_reply.answer {

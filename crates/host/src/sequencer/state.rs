@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use grove_checks::Check;
 use grove_core::*;
 use grove_storage::session_file::EvictedSession;
+use grove_wire::ahp::TerminalInfo;
 use grove_wire::ahp::uri::{ChatName, SessionName};
 
 use super::{ConnectionId, ResolvedTarget, SubscriptionTarget};
@@ -153,6 +154,8 @@ pub struct PublishedState {
     /// Sessions that are listed and not loaded.
     pub evicted: HashMap<SessionId, EvictedSession>,
     pub seq: u64,
+    /// The terminals of clients, once there were any.
+    pub terminals: Option<Vec<TerminalInfo>>,
 }
 
 impl PublishedState {

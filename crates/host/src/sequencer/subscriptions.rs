@@ -95,6 +95,10 @@ impl Sequencer {
             self.metrics.reconnects.of(missed.label()).increment();
         }
         (attach.reply)((attach.answer)(AttachOutcome { published: &published, subscribed, missed }));
+        drop(published);
+        if is_returning {
+            self.send_terminals(attach.connection);
+        }
     }
 
     /// The events after a sequence number for these resources, if all of them are available.

@@ -51,6 +51,7 @@ impl<'a> Plan<'a> {
                 ToSequencer::Nothing
                 | ToSequencer::PublishBoth(_)
                 | ToSequencer::SendDirect(_)
+                | ToSequencer::SetTerminals(_)
                 | ToSequencer::Subscribe(_)
                 | ToSequencer::Unsubscribe(..)
                 | ToSequencer::Detach(..)

@@ -104,10 +104,12 @@ impl SessionTask {
         self.operations.clear();
         let leaving = self.agents.remove_all(self.session_context.env.spawn.as_ref());
         let spills = self.workspace.spills.clone();
+        let departure = self.session_context.departures.begin();
         self.session_context.env.spawn.spawn(Box::pin(async move {
             // Remaining processes of an agent may still write.
             futures_util::future::join_all(leaving).await;
             spills.remove().await;
+            drop(departure);
         }));
         Ok(())
     }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::active_folders::ActiveFolders;
 use super::client_hooks::HookMessage;
+use super::departures::Departures;
 use super::forks::ForkedChat;
 use super::handover::{HandoverAnswer, HandoverRequest};
 use super::migration::{MigrateError, MigrateOutcome};
@@ -175,6 +176,8 @@ pub(crate) struct SessionContext {
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
     /// The folders in which sessions' agents work.
     pub(crate) active_folders: Arc<ActiveFolders>,
+    /// The agents of disposed sessions.
+    pub(crate) departures: Arc<Departures>,
     pub(crate) hooks: Hooks,
     /// The host, for the actions of hooks.
     pub(crate) host: Weak<HostInner>,

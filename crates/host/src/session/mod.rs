@@ -21,6 +21,7 @@ mod agent_lifecycle;
 pub(crate) mod agents;
 mod checkout;
 pub(crate) mod client_hooks;
+mod departures;
 mod end;
 mod eviction;
 mod forks;
@@ -81,6 +82,7 @@ pub use crate::branch::{
 
 pub(crate) use self::active_folders::ActiveFolders;
 pub(crate) use self::checkout::read_checkout;
+pub(crate) use self::departures::Departures;
 pub(crate) use self::forks::ForkedChat;
 pub(crate) use self::message::{SessionContext, SessionStart, ToSession};
 pub(crate) use self::persistence::StorageClientPresence;
@@ -290,7 +292,7 @@ impl SessionTask {
             }
             ToSession::TreeOutcome(chat, end) => self.finish_operation(&chat, end).await?,
             ToSession::ChangeSetup(change, done) => {
-                done.send(self.change_setup(change).await).ok();
+                done.send(self.change_setup(change).await?).ok();
             }
             ToSession::Recall(chat, done) => {
                 let seen = self.look(&chat).await;

@@ -31,6 +31,8 @@ pub(super) struct Outbox {
     pub(super) settings: Extra,
     /// Tool calls that have ended, for the hooks of clients.
     pub(super) completed: Vec<CompletedCall>,
+    /// The title that a person gave the session.
+    pub(super) title: Option<String>,
     /// The frame cursors of agents after this step.
     pub(super) marks: HashMap<ChatId, FrameCursor>,
 }
@@ -244,7 +246,15 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(&who, Actor::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
-                Change::Session(_, SessionEvent::TitleChanged(title)) => self.workspace.named_by(title.source()),
+                Change::Session(_, SessionEvent::ActiveClientSet(_) | SessionEvent::ActiveClientRemoved(_)) => {
+                    self.agents.offer_tools(&self.tip);
+                }
+                Change::Session(_, SessionEvent::TitleChanged(title)) => {
+                    self.workspace.named_by(title.source());
+                    if title.source() == TitleSource::Person && who != Actor::Agent {
+                        out.title = Some(title.text().to_owned());
+                    }
+                }
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
@@ -366,6 +376,9 @@ impl SessionTask {
         }
         if !out.settings.is_empty() {
             self.agents.configure(&out.settings, self.session_context.env.spawn.as_ref());
+        }
+        if let Some(title) = out.title {
+            self.agents.set_title(title, self.session_context.env.spawn.as_ref());
         }
         for (chat, turn) in out.prompts {
             self.prompt(&chat, &turn);

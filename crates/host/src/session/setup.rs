@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use grove_agents::setup::{AgentSetup, SetupChange, SetupRefusal};
-use grove_core::{SessionId, StoreName};
+use grove_core::{ChatEvent, EventReport, SessionId, StoreName};
 use grove_fs::{FsError, SessionFs};
 use grove_storage::{Stores, setup_file};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
-use super::SessionTask;
+use super::{Outbox, SessionTask};
+use crate::sequencer::HostStopped;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -124,6 +125,14 @@ impl SessionSetup {
     }
 }
 
+/// The parts of a setup that a change has changed.
+enum ChangedSetup {
+    Nothing,
+    /// The system message, and maybe others.
+    MessageToo,
+    Others,
+}
+
 impl SetupKeeper {
     /// The keeper of the files in a store.
     pub(crate) fn of(stores: &Stores, store: &StoreName) -> Self {
@@ -141,22 +150,50 @@ fn without_content(error: &serde_json::Error) -> String {
 
 impl SessionTask {
     /// Changes the setup. Idle agents start again with it before their next turn; a running turn finishes first.
-    pub(super) async fn change_setup(&mut self, change: SetupChange) -> Result<(), SetupChangeError> {
+    pub(super) async fn change_setup(
+        &mut self,
+        change: SetupChange,
+    ) -> Result<Result<(), SetupChangeError>, HostStopped> {
+        match self.write_setup(change).await {
+            Ok(ChangedSetup::MessageToo) => self.forget_conversations().await?,
+            Ok(ChangedSetup::Others) => {}
+            Ok(ChangedSetup::Nothing) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        }
+        self.agents.setup_changed(self.session_context.env.spawn.as_ref());
+        Ok(Ok(()))
+    }
+
+    /// Has the agents begin new conversations, which are told the earlier ones: a new system message reaches no old one.
+    async fn forget_conversations(&mut self) -> Result<(), HostStopped> {
+        let mut out = Outbox::default();
+        for chat in self.tip.chats.iter().map(|chat| chat.id.clone()).collect::<Vec<_>>() {
+            let event = ChatEvent::AgentSessionChanged(None);
+            self.accept(EventReport::Chat { chat, event }, &mut out).ok();
+        }
+        self.send(out).await
+    }
+
+    async fn write_setup(&mut self, change: SetupChange) -> Result<ChangedSetup, SetupChangeError> {
         let before = match self.setup.get().await {
             // The new setup takes the place of a file that says nothing.
             Err(SetupFileError::Format(_)) => Arc::default(),
             before => before?,
         };
+        let offered = self.tip.active_clients.iter().flat_map(|client| &client.tools).map(|tool| tool.name.clone());
+        let offered: Vec<String> = offered.chain(change.client_tools.iter().cloned()).collect();
+        let is_message_new =
+            change.system_message.as_ref().is_some_and(|message| Some(message) != before.system_message.as_ref());
         let after = before.changed(change);
         if after == *before {
-            return Ok(());
+            return Ok(ChangedSetup::Nothing);
         }
         let agent = self.agents.agent();
-        after.check(self.tip.agent.as_str(), &agent.abilities())?;
+        let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+        after.check(self.tip.agent.as_str(), &agent.abilities(), &offered)?;
         let changed = self.setup.clone().with(Arc::new(after));
         changed.write().await?;
         self.setup = changed;
-        self.agents.setup_changed(self.session_context.env.spawn.as_ref());
-        Ok(())
+        Ok(if is_message_new { ChangedSetup::MessageToo } else { ChangedSetup::Others })
     }
 }

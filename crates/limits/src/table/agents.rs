@@ -8,7 +8,7 @@ use grove_work::TerminalLimits;
 use crate::{Limit, LimitGroup, bytes, count, time};
 
 pub(super) fn groups(limits: &Limits) -> Vec<LimitGroup> {
-    vec![agent_processes(limits), agent_requests(), agent_texts()]
+    vec![agent_processes(limits), agent_requests(), agent_texts(), agent_catalog(), client_terminals()]
 }
 
 fn agent_processes(limits: &Limits) -> LimitGroup {
@@ -76,6 +76,9 @@ fn agent_requests() -> LimitGroup {
             "turn",
             "content of further calls is shown as it comes",
         ),
+        Limit::new("login-methods", count(agents::LOGIN_METHODS), "agent", "further methods to log in are left out"),
+        Limit::new("login-choice", time(agents::LOGIN_CHOICE_TIME), "question how to log in", "the turn fails"),
+        Limit::new("login-time", time(agents::LOGIN_TIME), "login of an agent", "the login fails, and is asked again"),
         Limit::new("agent-script", bytes(agents::SCRIPT_BYTES), "prompt of the scripted agent", "the turn fails"),
         Limit::new("summary", bytes(agents::SUMMARY_BYTES), "summary", "the summary is cut"),
         Limit::new("summary-time", time(agents::SUMMARY_TIME), "summary", "the summary fails"),
@@ -90,6 +93,89 @@ fn agent_requests() -> LimitGroup {
     LimitGroup { subject: "Requests of agents", about: "", limits: rows }
 }
 
+fn client_terminals() -> LimitGroup {
+    let rows = vec![
+        Limit::new(
+            "terminal-inputs",
+            count(grove_work::limits::TERMINAL_INPUTS),
+            "terminal whose command reads nothing",
+            "further input is refused",
+        ),
+        Limit::new(
+            "client-terminals",
+            count(host::CLIENT_TERMINALS),
+            "host",
+            "an ended one makes room, or the terminal is refused (-32029)",
+        ),
+        Limit::new(
+            "connection-terminals",
+            count(host::CONNECTION_TERMINALS),
+            "connection",
+            "the terminal is refused (-32029)",
+        ),
+        Limit::new(
+            "terminal-scrollback",
+            bytes(host::SCROLLBACK_BYTES),
+            "terminal of a client",
+            "the newest output is kept",
+        ),
+        Limit::new(
+            "terminal-window",
+            bytes(host::TERMINAL_WINDOW_BYTES),
+            "subscriber that reads slowly",
+            "the command waits",
+        ),
+        Limit::new(
+            "terminal-stall",
+            time(host::TERMINAL_STALL),
+            "subscriber that does not read",
+            "the command goes on, and the connection is closed (4008) when the output that it needs is dropped",
+        ),
+        Limit::new("terminal-message", bytes(host::TERMINAL_MESSAGE_BYTES), "message", "the next message has more"),
+        Limit::new("terminal-input", bytes(host::TERMINAL_INPUT_BYTES), "piece of input", "the input is refused"),
+        Limit::new(
+            "terminal-action",
+            bytes(host::TERMINAL_ACTION_BYTES),
+            "action on a terminal",
+            "the action is refused",
+        ),
+        Limit::new("terminal-title", bytes(host::TERMINAL_TITLE_BYTES), "title of a terminal", "the title is refused"),
+        Limit::new("terminal-side", count(host::TERMINAL_SIDE), "rows or columns", "the size is refused"),
+    ];
+    LimitGroup { subject: "Terminals of clients", about: "", limits: rows }
+}
+
+fn agent_catalog() -> LimitGroup {
+    let rows = vec![
+        Limit::new("agent-catalog", bytes(agents::CATALOG_BYTES), "catalog of agents", "the catalog is refused"),
+        Limit::new(
+            "agent-catalog-entries",
+            count(agents::CATALOG_AGENTS),
+            "catalog of agents",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "agent-catalog-text",
+            bytes(agents::CATALOG_TEXT_BYTES),
+            "text of a catalog",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "agent-catalog-list",
+            count(agents::CATALOG_LIST_ITEMS),
+            "list of a catalog",
+            "the catalog is refused",
+        ),
+        Limit::new(
+            "installed-agent",
+            bytes(agents::INSTALLED_RECORD_BYTES),
+            "record of an installed agent",
+            "the agent is searched in `PATH`",
+        ),
+    ];
+    LimitGroup { subject: "The catalog of agents", about: "", limits: rows }
+}
+
 fn agent_texts() -> LimitGroup {
     let rows = vec![
         Limit::new("agent-inbox", count(agents::AGENT_INBOX), "agent", "senders wait"),
@@ -102,6 +188,31 @@ fn agent_texts() -> LimitGroup {
         ),
         Limit::new("mcp-servers", count(agents::MCP_SERVERS), "session", "the session is refused"),
         Limit::new("mcp-server-name", bytes(agents::MCP_SERVER_NAME_BYTES), "MCP server", "the session is refused"),
+        Limit::new(
+            "tools-message",
+            bytes(agents::TOOLS_MESSAGE_BYTES),
+            "call of a client's tool",
+            "the connection is closed",
+        ),
+        Limit::new(
+            "tools-requests",
+            count(agents::TOOLS_REQUESTS),
+            "agent",
+            "its next call of a client's tool is refused",
+        ),
+        Limit::new("tools-connections", count(agents::TOOLS_CONNECTIONS), "agent", "further connections wait"),
+        Limit::new(
+            "tools-hello",
+            time(agents::TOOLS_HELLO_TIME),
+            "connection to clients' tools",
+            "the connection is closed",
+        ),
+        Limit::new(
+            "tools-announced",
+            count(agents::ANNOUNCED_CALLS),
+            "turn",
+            "further calls of clients' tools are shown twice",
+        ),
         Limit::new(
             "agent-sessions",
             count(agents::AGENT_SESSIONS),

@@ -96,7 +96,7 @@ fn connections(limits: &Limits) -> LimitGroup {
             "unauthenticated-connections",
             count(limits.unauthenticated_connections),
             "listener",
-            "the connection that has waited longest is closed",
+            "one that gave a wrong token, or is waited for, is closed; else accepting pauses",
         ),
         Limit::new(
             "unauthenticated-bytes",

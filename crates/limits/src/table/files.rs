@@ -99,6 +99,15 @@ fn working_directory() -> LimitGroup {
         Limit::new("watch-patterns", count(watch.patterns), "watch", "the watch is refused (-32602)"),
         Limit::new("watch-delay", time(watch.debounce), "watch", "gathered changes are reported"),
         Limit::new("local-path", bytes(grove_work::MAX_PATH_BYTES), "path", "the path is refused (-32602)"),
+        Limit::new(
+            "write-grants",
+            count(work::WRITE_GRANTS),
+            "connection",
+            "asking to change another path is refused (-32029)",
+        ),
+        Limit::new("changed-files", count(work::CHANGED_ENTRIES), "folder to delete, copy or move", "it is refused"),
+        Limit::new("changed-depth", count(work::CHANGED_DEPTH), "folder to delete, copy or move", "it is refused"),
+        Limit::new("copied-bytes", bytes(work::COPIED_BYTES), "copy of a client", "the copy is refused"),
         Limit::new("symbolic-links", count(work::LINKS), "path", "the path is refused"),
         Limit::new("git-file", bytes(work::GIT_FILE_BYTES), "file of a git repository", "the file is ignored"),
         Limit::new(

@@ -87,6 +87,18 @@ fn queues() -> LimitGroup {
             "question to an editor",
             "the agent reads the file from the disk",
         ),
+        Limit::new(
+            "editor-write-time",
+            time(host::EDITOR_WRITE_TIMEOUT),
+            "write by an editor",
+            "the host writes the file",
+        ),
+        Limit::new(
+            "editor-write-size",
+            bytes(host::EDITOR_WRITE_BYTES),
+            "write by an editor",
+            "the host writes the file",
+        ),
     ];
     LimitGroup { subject: "Queues of the host", about: "", limits: rows }
 }

@@ -36,6 +36,24 @@ fn program() -> LimitGroup {
             "request to an agent that needs no model",
             "the request fails",
         ),
+        Limit::new(
+            "catalog-download",
+            time(Duration::from_secs(60)),
+            "download of a catalog of agents",
+            "the download fails",
+        ),
+        Limit::new(
+            "installed-program",
+            bytes(1 << 30),
+            "downloaded program of an agent",
+            "the installation fails, and leaves nothing",
+        ),
+        Limit::new(
+            "install-step",
+            time(Duration::from_secs(20 * 60)),
+            "step of an installation",
+            "the installation fails, and leaves nothing",
+        ),
         Limit::new("agent-name", bytes(32), "agent of `grove.toml`", "`grove.toml` is refused"),
         Limit::new("idle-exit", time(Duration::from_secs(600)), "host in the background, unused", "the host exits")
             .set_by("idle-exit"),

@@ -4,6 +4,7 @@
 //! another copy.
 
 pub(crate) mod batch;
+pub(crate) mod editor;
 mod frame_log;
 pub(crate) mod in_process;
 mod write_buffer;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use grove_checks::Check;
-use grove_host::sequencer::ReplySink;
+use grove_host::sequencer::{ConnectionId, ReplySink};
 use grove_host::subscriber::{DisconnectReason, Outgoing, Queue, QueuedAnswer};
 use grove_host::{Host, Task};
 use grove_metrics::{Metrics, SlowLabel, TransportLabel};
@@ -31,6 +32,8 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 use tracing::Span;
 
+pub use editor::{EditorConnection, EditorHost, EditorService};
+pub(crate) use editor::{EditorRequest, serve_editor};
 pub use frame_log::FrameLog;
 pub use in_process::{InProcessConnection, InProcessHost, InProcessMessage};
 pub(crate) use write_buffer::{Texts, in_time};
@@ -58,55 +61,31 @@ pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
 /// The length at which the log cuts off the name of a method.
 const METHOD_CHARS: usize = 64;
 
-/// Serves one upgraded WebSocket until either side ends it. A `first` message goes out before everything else.
-///
-/// `read` are bytes that were read from the stream with the request to upgrade.
+/// The stream of an upgraded connection.
+pub(crate) struct UpgradedStream {
+    pub(crate) stream: Box<dyn Stream>,
+    /// The bytes that were read from the stream with the request to upgrade.
+    pub(crate) read: Vec<u8>,
+    /// A message that goes out before everything else.
+    pub(crate) first: Option<String>,
+}
+
+/// Serves one upgraded WebSocket of a client until either side ends it.
 pub(crate) async fn serve(
     host: Host,
     frame_log: Option<&FrameLog>,
-    stream: Box<dyn Stream>,
-    read: Vec<u8>,
-    first: Option<String>,
+    upgraded: UpgradedStream,
     principal: Arc<Principal>,
 ) {
     let id = host.next_connection();
     Span::current().record("id", id.0);
     let queue = Arc::new(Queue::new(&host.config().limits, principal.usage(&host)));
-    if let Some(first) = first {
-        queue.push(Outgoing::Frame(first.into()));
-    }
     let mut peer = Box::new(ConnectionPeer::new(host.clone(), id, queue.clone(), principal.clone()));
     let inbox = Inbox::default();
     let tap = frame_log.map(|log| log.tap(id, host.env().clock.clone()));
-    let mut connection = Box::pin(Connection::open(&host, tap, stream, read, queue.clone())).await;
-    {
-        // Both in one task: a slow request does not hold up streamed events.
-        let mut handling = pin!(handle_all(&host, &inbox, &queue, &mut peer));
-        let mut token_ended = Box::pin(principal.ended(host.env().clock.as_ref()));
-        let reason = tokio::select! {
-            biased;
-            reason = connection.run(&inbox, handling.as_mut()) => reason,
-            never = async {
-                token_ended.as_mut().await;
-                // The connection ends by itself then, between two frames.
-                queue.close(DisconnectReason::TokenEnded);
-                std::future::pending::<Infallible>().await
-            } => match never {},
-        };
-        queue.close(reason);
-        // A connection over the host's own socket breaks with its program alone, so that client does not return.
-        if reason == DisconnectReason::TokenEnded || matches!(principal.address(), PeerAddress::Unix { .. }) {
-            host.presence().expel(id);
-        }
-        host.env().metrics.connections_closed.of(reason.label()).increment();
-        // The rest is handled as far as it does not wait.
-        poll_fn(|context| {
-            let Poll::Pending = handling.as_mut().poll(context);
-            Poll::Ready(())
-        })
-        .await;
-        Box::pin(connection.farewell(reason)).await;
-    }
+    let mut connection = Box::pin(Connection::open(&host, tap, upgraded, queue.clone())).await;
+    // Both in one task: a slow request does not hold up streamed events.
+    connection.serve(id, &principal, &inbox, pin!(handle_all(&host, &inbox, &queue, &mut peer))).await;
     host.sequencer().detach(id).await.ok();
     peer.ended();
 }
@@ -220,13 +199,11 @@ enum ConnectionEvent {
 type StepResult = Result<Option<DisconnectReason>, SocketError>;
 
 impl Connection {
-    async fn open(
-        host: &Host,
-        tap: Option<FrameTap>,
-        stream: Box<dyn Stream>,
-        read: Vec<u8>,
-        queue: Arc<Queue>,
-    ) -> Box<Self> {
+    async fn open(host: &Host, tap: Option<FrameTap>, upgraded: UpgradedStream, queue: Arc<Queue>) -> Box<Self> {
+        let UpgradedStream { stream, read, first } = upgraded;
+        if let Some(first) = first {
+            queue.push(Outgoing::Frame(first.into()));
+        }
         let limits = &host.config().limits;
         let message_bytes = Check::MessageSize.is_enforced().then_some(limits.message_bytes);
         let config = WebSocketConfig::default()
@@ -248,6 +225,37 @@ impl Connection {
             pause: None,
             silent_alarms: 0,
         })
+    }
+
+    /// Reads, writes and handles until either side ends the connection, and closes it.
+    async fn serve(&mut self, id: ConnectionId, principal: &Principal, inbox: &Inbox, mut handling: Handling<'_>) {
+        let (host, queue) = (self.host.clone(), self.queue.clone());
+        let reason = {
+            let mut token_ended = Box::pin(principal.ended(host.env().clock.as_ref()));
+            tokio::select! {
+                biased;
+                reason = self.run(inbox, handling.as_mut()) => reason,
+                never = async {
+                    token_ended.as_mut().await;
+                    // The connection ends by itself then, between two frames.
+                    queue.close(DisconnectReason::TokenEnded);
+                    std::future::pending::<Infallible>().await
+                } => match never {},
+            }
+        };
+        queue.close(reason);
+        // A connection over the host's own socket breaks with its program alone, so that client does not return.
+        if reason == DisconnectReason::TokenEnded || matches!(principal.address(), PeerAddress::Unix { .. }) {
+            host.presence().expel(id);
+        }
+        host.env().metrics.connections_closed.of(reason.label()).increment();
+        // The rest is handled as far as it does not wait.
+        poll_fn(|context| {
+            let Poll::Pending = handling.as_mut().poll(context);
+            Poll::Ready(())
+        })
+        .await;
+        Box::pin(self.farewell(reason)).await;
     }
 
     /// Reads and writes until the connection has to be closed. Messages are handled meanwhile.
@@ -427,7 +435,8 @@ mod tests {
     async fn the_task_of_an_idle_connection_does_not_hold_the_futures_of_requests() {
         let host = Host::in_memory(Env::in_memory(), Config::default(), Vec::new()).await.unwrap();
         let (stream, _client) = tokio::io::duplex(64);
-        let task = serve(host, None, Box::new(stream), Vec::new(), None, Arc::new(Principal::in_process()));
+        let upgraded = UpgradedStream { stream: Box::new(stream), read: Vec::new(), first: None };
+        let task = serve(host, None, upgraded, Arc::new(Principal::in_process()));
         assert!(size_of_val(&task) <= MAX_TASK_BYTES, "{} bytes", size_of_val(&task));
     }
 }

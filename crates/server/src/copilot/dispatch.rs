@@ -74,7 +74,7 @@ impl CopilotPeer {
         let (needed, name) =
             (ScopeSet::from(scopes::copilot_method(method)).union(further::copilot_method(method)), method.as_str());
         let (host, client) = (self.host(), Some(self.client()));
-        let session = recording::named_session(params);
+        let session = if recording::only_reads(needed, name) { None } else { recording::named_session(params) };
         let mut record = recording::begin(host, self.principal(), client, needed, name, session.as_deref());
         let about = session.map(SessionId::from);
         let allowed = self.principal().authorize(host, needed, name, client, about.as_ref()).await;
@@ -83,6 +83,8 @@ impl CopilotPeer {
             Err(forbidden) => Err(CopilotError::Error(error::not_permitted(name, forbidden))),
         };
         match &result {
+            // What only reads may have a large result.
+            Ok(_) if record.is_none() => {}
             Ok(result) => record.finish(recording::outcome(result), None),
             Err(CopilotError::Failed(reason) | CopilotError::UnknownModel(reason)) => {
                 record.finish(AuditOutcome::Refused, Some(reason))

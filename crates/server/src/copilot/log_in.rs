@@ -44,6 +44,7 @@ impl CopilotPeer {
         let guess = params.token.unwrap_or_default();
         let Some(login) = self.endpoint().open_with(&guess) else {
             if !guess.is_empty() {
+                unauthenticated.admission.refuse();
                 self.endpoint().wrong_tokens().delay(host, unauthenticated.address, operation).await;
             }
             return Err(CopilotError::Error(error::authentication_failed()));

@@ -20,6 +20,7 @@ mod peer;
 mod permissions;
 mod quick_ack;
 pub(crate) mod sessions;
+mod setup;
 mod storage;
 mod turns;
 pub(crate) mod workspace;

@@ -9,7 +9,7 @@ use grove_host::client_hooks::HookSource;
 use grove_host::sequencer::{ListenScope, PublishedState};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
-use grove_host::{AgentSetup, CreateSession};
+use grove_host::{AgentSetup, CreateSession, SetupChange};
 use grove_storage::settings::THINKING_SETTINGS;
 use grove_wire::copilot::events::{SessionResume, SessionShutdown, SessionWarning};
 use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
@@ -39,9 +39,11 @@ impl CopilotPeer {
             None => self.host().new_id()?,
         };
         // An existing session is resumed.
-        if self.find(&id).await.is_ok() {
+        if let Ok(session) = self.find(&id).await {
+            self.configure(&session, &params).await?;
             return self.open_for_client(&id, params, HookSource::Resume).await;
         }
+        let setup = self.named_setup(&params, None).await?;
         self.check_room(&SessionId::from(id.as_str()))?;
         self.note_temp_files(&id);
         let ModelChoice { agent, model, fallback } = self.choose_model(params.model.as_deref())?;
@@ -53,7 +55,8 @@ impl CopilotPeer {
             working_directories: folders,
             config: None,
             store: self.storage()?,
-            setup: AgentSetup { hooks: self.hook_mode(&params), ..AgentSetup::default() },
+            setup: AgentSetup::default().changed(SetupChange { hooks: Some(self.hook_mode(&params)), ..setup }),
+            active_client: self.active_client(&params),
         };
         self.host().create_session(wanted).await?;
         let opened = self.open_for_client(&id, params, HookSource::New).await?;
@@ -69,6 +72,7 @@ impl CopilotPeer {
         if self.find(&id).await.is_err() {
             return Err(CopilotError::Failed(format!("Failed to load session events: Session not found: {id}")));
         }
+        self.configure(&self.find(&id).await?, &params).await?;
         let model = params.model.clone();
         let is_told = !params.disable_resume.unwrap_or(false);
         let opened = self.open_for_client(&id, params, HookSource::Resume).await?;
@@ -125,6 +129,14 @@ impl CopilotPeer {
         }
     }
 
+    /// The client with the tools that it offers, if it offers any.
+    fn active_client(&self, params: &OpenParams) -> Option<ActiveClient> {
+        let tools: Vec<ClientTool> = params.tools.iter().flatten().cloned().map(decode::tool).collect();
+        let display_name = params.client_name.clone().or_else(|| Some("Copilot SDK".to_owned()));
+        let client = ActiveClient { client: self.client().clone(), display_name, tools, extra: None };
+        Some(client).filter(|client| !client.tools.is_empty())
+    }
+
     /// Subscribes the client to a session and has it take part.
     async fn open_for_client(
         &self,
@@ -153,10 +165,7 @@ impl CopilotPeer {
             self.closed(&session.id);
             return Err(error);
         }
-        let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
-        if !tools.is_empty() {
-            let display_name = params.client_name.or_else(|| Some("Copilot SDK".to_owned()));
-            let client = ActiveClient { client: self.client().clone(), display_name, tools, extra: None };
+        if let Some(client) = self.active_client(&params) {
             self.carry_out(&session, ClientCommand::SetActiveClient(client)).await?;
         }
         if answers {

@@ -83,6 +83,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Merge
         | Method::Compact
         | Method::Migrate
+        | Method::Setup
         | Method::Handover(HandoverMethod::Files | HandoverMethod::Read)
         | Method::Import(ImportMethod::Commit)
         | Method::Removal(RemovalMethod::Erase)

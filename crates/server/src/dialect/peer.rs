@@ -87,13 +87,15 @@ impl ConnectionPeer {
         let id = request.id.clone();
         let needed = self.needed_scopes(&request.method, request.params);
         let client = self.client().or_else(|| named_client(request.params));
-        let session = recording::named_session(request.params);
+        let only_reads = recording::only_reads(needed, &request.method);
+        let session = if only_reads { None } else { recording::named_session(request.params) };
         let record =
             recording::begin(&self.host, &self.principal, client.as_ref(), needed, &request.method, session.as_deref());
         let method = x_grove::Method::named(&request.method);
         let record = match method {
             Some(x_grove::Method::Tokens(_)) => record.with_detail(recording::named_token(request.params).as_deref()),
-            Some(_) | None => record,
+            Some(_) => record,
+            None => record.with_detail(recording::named_files(&request.method, request.params).as_deref()),
         };
         let reply = recording::recorded(reply, record);
         let about = session.and_then(|session| SessionUri::from(session).id());

@@ -24,6 +24,6 @@ pub(super) async fn refuse(
 ) -> Result<(), ErrorObject> {
     let Some(action) = params.and_then(InvalidSeqAction::read) else { return Err(error) };
     let frame = move |seq| refusal(&action, client.as_str(), seq).map(Arc::from);
-    let refused = DirectReply { connection, frame: Box::new(frame), answer: None };
+    let refused = DirectReply { connection, frame: Box::new(frame), answer: None, permit: None };
     host.sequencer().send_direct(refused).await.map_err(stopped)
 }

@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use grove_core::StoreName;
+use grove_core::{SessionUri, StoreName};
 use grove_host::Host;
+use grove_host::SetupChange;
 use grove_host::session::{
     ChatAddress, HandoverRequest, MigrateOutcome, NavigateOptions, NavigateOutcome, PendingCommand, PendingMigration,
     PendingPermissionsRequest, PendingTreeRequest, TreeAnswer, TreeRequest, WorkspaceRequest,
@@ -42,6 +43,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Permissions
         | Method::SetWorkingDirectory
         | Method::Migrate
+        | Method::Setup
         | Method::Workspace(_)
         | Method::Handover(_)
         | Method::Import(_)
@@ -83,6 +85,7 @@ pub(crate) struct PendingTreeCall {
 enum TreeCall {
     Tree { place: ChatAddress, asked: PendingTreeRequest, then: TreeCallFollowUp },
     Migrate(PendingMigration),
+    Setup(SessionUri, SetupChange),
     Rename(PendingCommand),
     Permissions(PendingPermissionsRequest),
     SetWorkingDirectory(PendingCommand, String),
@@ -95,6 +98,7 @@ enum ExtensionRequest {
     Workspace(WorkspaceRequest),
     Handover(HandoverRequest),
     Migrate(StoreName),
+    Setup(SetupChange),
     Rename(String),
     Permissions { revoke: bool },
     SetWorkingDirectory(String),
@@ -137,6 +141,9 @@ pub(crate) async fn begin(
         ExtensionRequest::Migrate(to) => {
             let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refused(&error))?;
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Migrate(migrating), shape }))
+        }
+        ExtensionRequest::Setup(change) => {
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Setup(place.0, change), shape }))
         }
         ExtensionRequest::Rename(title) => {
             let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refused(&error))?;
@@ -255,6 +262,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
             return Ok(ExtensionRequest::Policy(PolicyRequest::Allow(read_params(params)?)));
         }
         Method::Migrate => return Ok(ExtensionRequest::Migrate(read_params::<MigrateParams>(params)?.store.into())),
+        Method::Setup => return setup_change(read_params(params)?).map(ExtensionRequest::Setup),
         Method::Workspace(method) => return workspace::read(method, params).map(ExtensionRequest::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(ExtensionRequest::Handover),
         // The connection handles this itself: it is about the client.
@@ -267,6 +275,21 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::Tokens(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
+}
+
+/// The change that a client wants. An error names the member alone: values may be secrets.
+fn setup_change(params: SetupParams) -> Result<SetupChange, ErrorObject> {
+    fn member<T: serde::de::DeserializeOwned>(name: &str, value: serde_json::Value) -> Result<T, ErrorObject> {
+        let wrong = |_| ErrorObject::invalid_params(format!("`{name}` is not valid: see x-grove/setup in protocol.md"));
+        serde_json::from_value(value).map_err(wrong)
+    }
+    let SetupParams { mcp_servers, system_message, tool_filter } = params;
+    Ok(SetupChange {
+        mcp_servers: mcp_servers.map(|servers| member("mcpServers", servers.into())).transpose()?,
+        system_message: system_message.map(|message| member("systemMessage", message)).transpose()?,
+        tool_filter: tool_filter.map(|filter| member("toolFilter", filter)).transpose()?,
+        client_tools: Vec::new(),
+    })
 }
 
 impl PendingCall {
@@ -303,6 +326,9 @@ impl PendingTreeCall {
                 let VerifiedCopy { files, bytes } = checked;
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
+            TreeCall::Setup(session, change) => {
+                host.change_setup(&session, change).await.map(|()| encode(&id, &SetupResult {}))
+            }
             TreeCall::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
             TreeCall::SetWorkingDirectory(pending, directory) => {
                 pending.answer().await.map(|()| encode(&id, &SetWorkingDirectoryResult { directory }))

@@ -1,10 +1,11 @@
 //! Admission: bounds for connections before and after they authenticate.
 //!
-//! A connection over a network is pending until it shows a token. Each listener has few slots for pending connections;
-//! if they are full, the oldest is closed. So many silent connections keep nobody out and use up nothing. Authenticated
-//! connections have one of the host's slots.
+//! A connection over a network is pending until it shows a token; see [`pending`]. Authenticated connections have one of
+//! the host's slots.
 
-use std::collections::{BTreeMap, HashMap};
+mod pending;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
@@ -13,7 +14,11 @@ use grove_checks::Check;
 use grove_host::ConnectionLimits;
 use grove_host::tokens::{HOST_TOKEN_NAME, TokenPublicId};
 use sha2::{Digest, Sha256};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
+
+use pending::PendingConnection;
+pub(super) use pending::PendingConnections;
+pub(crate) use pending::{PendingStream, Rejected};
 
 /// The slots for authenticated connections. Clones share them.
 ///
@@ -173,100 +178,6 @@ impl IntoResponse for ConnectionLimitReached {
     }
 }
 
-/// The pending connections of a listener. Clones share them.
-#[derive(Clone, Debug)]
-pub(super) struct PendingConnections {
-    limit: usize,
-    waiting: Arc<Mutex<PendingQueue>>,
-    /// Signals that a connection has ended.
-    left: Arc<Notify>,
-}
-
-#[derive(Debug, Default)]
-struct PendingQueue {
-    next: u64,
-    /// The pending connections, oldest first, with the senders that close them.
-    unauthenticated_connections: BTreeMap<u64, oneshot::Sender<()>>,
-    /// Their number, including those that are being closed.
-    present: usize,
-}
-
-/// A pending connection, until this is dropped.
-#[derive(Debug)]
-pub(super) struct PendingConnection {
-    pending_connections: PendingConnections,
-    number: u64,
-}
-
-/// Tells a pending connection to close.
-#[derive(Debug)]
-pub(crate) struct Rejected(Option<oneshot::Receiver<()>>);
-
-impl PendingConnections {
-    /// For at most so many, and at least one.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), waiting: Arc::default(), left: Arc::default() }
-    }
-
-    /// Adds a connection. If the slots are full, the oldest is closed.
-    pub(super) fn enter(&self) -> (PendingConnection, Rejected) {
-        let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.waiting();
-        let number = waiting.next;
-        waiting.next += 1;
-        while Check::PendingConnections.is_enforced() && waiting.unauthenticated_connections.len() >= self.limit {
-            let Some((_, oldest)) = waiting.unauthenticated_connections.pop_first() else { break };
-            // It may have ended by itself.
-            oldest.send(()).ok();
-            tracing::debug!(limit = self.limit, "a connection without a token is closed to make room for the next one");
-        }
-        waiting.unauthenticated_connections.insert(number, sender);
-        waiting.present += 1;
-        (PendingConnection { pending_connections: self.clone(), number }, Rejected(Some(receiver)))
-    }
-
-    /// Waits until closing connections have ended.
-    ///
-    /// A listener waits for it before it accepts the next one: otherwise connections that come faster than others end
-    /// would be unbounded.
-    pub(super) async fn settled(&self) {
-        // `Notify` remembers a connection that ends between the check and the wait.
-        while Check::PendingConnections.is_enforced() && self.waiting().present > self.limit {
-            self.left.notified().await;
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, PendingQueue> {
-        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for PendingConnection {
-    fn drop(&mut self) {
-        let mut waiting = self.pending_connections.waiting();
-        waiting.unauthenticated_connections.remove(&self.number);
-        waiting.present -= 1;
-        drop(waiting);
-        self.pending_connections.left.notify_one();
-    }
-}
-
-impl Rejected {
-    /// Waits until the connection has to close, which never happens once it is authenticated.
-    pub(crate) async fn signaled(&mut self) {
-        let signaled = match &mut self.0 {
-            Some(signaled) => signaled.await.is_ok(),
-            None => false,
-        };
-        // It is polled once.
-        self.0 = None;
-        if !signaled {
-            std::future::pending().await
-        }
-    }
-}
-
 /// Says whether a connection has to show a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Authentication {
@@ -284,7 +195,7 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 enum AdmissionState {
     Pending {
-        _stranger: PendingConnection,
+        connection: PendingConnection,
         /// The slot that the connection already has as a carrier of bytes.
         place: Option<ConnectionSlot>,
     },
@@ -297,8 +208,8 @@ impl Admission {
         places: ConnectionSlots,
         pending_connections: &PendingConnections,
     ) -> (Self, Rejected) {
-        let (pending_connection, rejected) = pending_connections.enter();
-        let admission_state = AdmissionState::Pending { _stranger: pending_connection, place: None };
+        let (connection, rejected) = pending_connections.enter();
+        let admission_state = AdmissionState::Pending { connection, place: None };
         (Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, rejected)
     }
 
@@ -308,22 +219,22 @@ impl Admission {
         place: ConnectionSlot,
         pending_connections: &PendingConnections,
     ) -> (Self, Rejected) {
-        let (pending_connection, rejected) = pending_connections.enter();
-        let admission_state = AdmissionState::Pending { _stranger: pending_connection, place: Some(place) };
+        let (connection, rejected) = pending_connections.enter();
+        let admission_state = AdmissionState::Pending { connection, place: Some(place) };
         (Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, rejected)
     }
 
     /// A client that needs no token.
     pub(super) fn admitted(places: ConnectionSlots) -> Result<(Self, Rejected), ConnectionLimitReached> {
         let admission_state = AdmissionState::Admitted(places.take_as_owner()?);
-        Ok((Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, Rejected(None)))
+        Ok((Self { places, admission_state: Arc::new(Mutex::new(admission_state)) }, Rejected::NEVER))
     }
 
     /// Admits a client that has authenticated, with a token of this name.
     ///
     /// A WebSocket outlives the HTTP connection that it started as, so the caller keeps the slot.
     pub(crate) fn admit(&self, token: TokenId, name: &str) -> Result<ConnectionSlot, ConnectionLimitReached> {
-        let mut admission_state = self.admission_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut admission_state = self.admission_state();
         let place = match &*admission_state {
             AdmissionState::Admitted(place) => return Ok(place.clone()),
             AdmissionState::Pending { place: Some(place), .. } => place.clone(),
@@ -332,38 +243,131 @@ impl Admission {
         *admission_state = AdmissionState::Admitted(place.clone());
         Ok(place)
     }
+
+    /// Notes that the client gave a wrong token: it is the first to be closed.
+    pub(crate) fn refuse(&self) {
+        if let AdmissionState::Pending { connection, .. } = &*self.admission_state() {
+            connection.refuse();
+        }
+    }
+
+    /// The bytes of the client, by which a pending connection is seen to wait.
+    pub(super) fn watch<S>(&self, stream: S) -> PendingStream<S> {
+        match &*self.admission_state() {
+            AdmissionState::Pending { connection, .. } => connection.watch(stream),
+            AdmissionState::Admitted(_) => PendingStream::admitted(stream),
+        }
+    }
+
+    fn admission_state(&self) -> MutexGuard<'_, AdmissionState> {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards valid data.
+        self.admission_state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     use super::*;
 
-    fn is_rejected(client_admission: &mut (Admission, Rejected)) -> bool {
-        client_admission.1.signaled().now_or_never().is_some()
+    /// A client of a listener with slots for two pending connections.
+    struct Client {
+        admission: Admission,
+        rejected: Rejected,
+        near: PendingStream<DuplexStream>,
+        far: DuplexStream,
+    }
+
+    impl Client {
+        fn arrive(places: &ConnectionSlots, pending_connections: &PendingConnections) -> Self {
+            let (admission, rejected) = Admission::pending_connection(places.clone(), pending_connections);
+            let (near, far) = duplex(64);
+            let near = admission.watch(near);
+            Self { admission, rejected, near, far }
+        }
+
+        /// The host reads what came. Returns the number of bytes, or none if it has to wait for more.
+        fn read(&mut self) -> Option<usize> {
+            self.near.read(&mut [0; 64]).now_or_never().map(Result::unwrap)
+        }
+
+        fn is_rejected(&mut self) -> bool {
+            self.rejected.signaled().now_or_never().is_some()
+        }
+    }
+
+    fn one_slot() -> ConnectionSlots {
+        ConnectionSlots::new(|_| ConnectionLimits { all: 1, per_token: 1, owner: 0 })
     }
 
     #[test]
-    fn the_stranger_who_waited_longest_gives_way_and_nobody_who_came_in() {
-        let limits = ConnectionLimits { all: 2, per_token: 2, owner: 1 };
-        let (places, pending_connections) = (ConnectionSlots::new(move |_| limits), PendingConnections::new(2));
-        let mut first = Admission::pending_connection(places.clone(), &pending_connections);
-        let mut second = Admission::pending_connection(places.clone(), &pending_connections);
-        let place = first.0.admit(TokenId::Host, "host").unwrap();
-        let mut third = Admission::pending_connection(places.clone(), &pending_connections);
-        assert!(![&mut first, &mut second, &mut third].into_iter().any(is_rejected));
-        let mut fourth = Admission::pending_connection(places.clone(), &pending_connections);
-        assert!(is_rejected(&mut second) && !is_rejected(&mut first));
-        drop(third);
-        let mut fifth = Admission::pending_connection(places.clone(), &pending_connections);
-        assert!(!is_rejected(&mut fourth) && !is_rejected(&mut fifth), "one has gone by itself");
+    fn the_client_that_the_host_waits_for_longest_gives_way_and_nobody_who_came_in() {
+        let (places, pending_connections) = (one_slot(), PendingConnections::new(2));
+        let arrive = || Client::arrive(&places, &pending_connections);
+        let mut admitted = arrive();
+        let place = admitted.admission.admit(TokenId::Host, "host").unwrap();
+        assert_eq!(admitted.read(), None);
+        let [mut first, mut second] = [arrive(), arrive()];
+        assert_eq!((first.read(), second.read()), (None, None));
+        let mut third = arrive();
+        assert!(first.is_rejected() && !second.is_rejected() && !admitted.is_rejected());
+        drop(second);
+        let mut fourth = arrive();
+        assert!(!third.is_rejected() && !fourth.is_rejected(), "one has gone by itself");
         // A slot is in use until its last holder drops it.
-        fourth.0.admit(TokenId::Host, "host").unwrap();
-        drop(first);
-        assert_eq!(fifth.0.admit(TokenId::Host, "host").unwrap_err(), ConnectionLimitReached::Host { limit: 2 });
+        drop(admitted);
+        let full = ConnectionLimitReached::Host { limit: 1 };
+        assert_eq!(fourth.admission.admit(TokenId::Host, "host").unwrap_err(), full);
         drop(place);
-        fifth.0.admit(TokenId::Host, "host").unwrap();
+        fourth.admission.admit(TokenId::Host, "host").unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_bytes_the_host_has_not_read_is_never_closed_and_holds_up_the_next() {
+        let (places, pending_connections) = (one_slot(), PendingConnections::new(2));
+        let arrive = || Client::arrive(&places, &pending_connections);
+        let [mut first, mut silent, mut third] = [arrive(), arrive(), arrive()];
+        first.far.write_all(b"token").await.unwrap();
+        assert!(pending_connections.settled().now_or_never().is_none(), "the host reads first");
+        assert!(![&mut first, &mut silent, &mut third].into_iter().any(Client::is_rejected));
+        assert_eq!(silent.read(), None);
+        assert!(silent.is_rejected() && !first.is_rejected() && !third.is_rejected());
+        assert!(pending_connections.settled().now_or_never().is_none(), "it is still being closed");
+        drop(silent);
+        assert!(pending_connections.settled().now_or_never().is_some());
+        assert_eq!((first.read(), third.read()), (Some(5), None));
+        let mut fourth = arrive();
+        assert!(third.is_rejected() && !first.is_rejected(), "the older one sent something that is being handled");
+        // After that the host waits for it, too.
+        assert_eq!(first.read(), None);
+        let fifth = arrive();
+        assert!(first.is_rejected() && !fourth.is_rejected());
+        drop((third, fifth));
+    }
+
+    #[test]
+    fn who_gave_a_wrong_token_goes_before_those_that_say_nothing() {
+        let (places, pending_connections) = (one_slot(), PendingConnections::new(2));
+        let arrive = || Client::arrive(&places, &pending_connections);
+        let [mut silent, mut guesser] = [arrive(), arrive()];
+        assert_eq!(silent.read(), None);
+        guesser.admission.refuse();
+        // Reading on does not make it better.
+        assert_eq!(guesser.read(), None);
+        let mut third = arrive();
+        assert!(guesser.is_rejected() && !silent.is_rejected() && !third.is_rejected());
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_its_answer_is_waited_for() {
+        let (places, pending_connections) = (one_slot(), PendingConnections::new(1));
+        let arrive = || Client::arrive(&places, &pending_connections);
+        let mut client = arrive();
+        assert!(client.near.write_all(&[0; 65]).now_or_never().is_none(), "the pipe is full");
+        let mut next = arrive();
+        assert!(client.is_rejected() && !next.is_rejected());
     }
 
     #[test]

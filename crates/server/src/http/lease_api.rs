@@ -97,6 +97,7 @@ fn is_open(method: Method) -> bool {
         | Method::Policy(_)
         | Method::SetWorkingDirectory
         | Method::Migrate
+        | Method::Setup
         | Method::Workspace(_)
         | Method::Handover(_)
         | Method::Import(_)

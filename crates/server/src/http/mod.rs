@@ -14,6 +14,7 @@ pub mod sdk;
 pub(crate) mod ticket;
 pub(crate) mod tls;
 mod unix;
+mod upgrade;
 pub(crate) mod wrong_tokens;
 
 use std::io;
@@ -31,12 +32,8 @@ use grove_host::sequencer::HostStopped;
 use grove_host::tokens::TokenPublicId;
 use grove_host::{Env, Host};
 use hyper::service::Service;
-use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tracing::Instrument;
-use tracing::field::Empty;
 
 pub use access::{AccessPolicy, TransportSecurity};
 pub use host_names::HostNames;
@@ -44,8 +41,8 @@ pub use page::{Asset, Caching, WebPage};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{AccessError, TokenHolder, check_content_type, check_length, check_site, in_query};
-pub(crate) use admission::{Admission, Rejected, TokenId};
+use access::{AccessError, TokenHolder, check_content_type, check_length, check_site};
+pub(crate) use admission::{Admission, PendingStream, Rejected, TokenId};
 use admission::{Authentication, ConnectionSlots, PendingConnections};
 use attended::AttendedSessions;
 use client_activity::ClientActivity;
@@ -54,9 +51,9 @@ use ticket::Tickets;
 pub(crate) use wrong_tokens::WrongTokens;
 use wrong_tokens::{gives_token, refuses_token};
 
-use crate::connection::{self, FrameLog};
+use crate::connection::{EditorService, FrameLog};
 use crate::copilot::Feeds;
-use crate::listener::{AcceptedStream, Listener, PeerAddress, Stream};
+use crate::listener::{AcceptedStream, Listener, PeerAddress};
 use crate::origin::PeerProcess;
 use crate::principal::Principal;
 
@@ -81,6 +78,7 @@ struct ListenerState {
     client_activity: Arc<ClientActivity>,
     programs: Arc<sdk::ProgramEndpoints>,
     feeds: Arc<Feeds>,
+    editors: Option<Arc<dyn EditorService>>,
     frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
@@ -95,6 +93,7 @@ pub struct HostServer {
     /// The event feeds of all SDK endpoints.
     feeds: Arc<Feeds>,
     wrong_tokens: Arc<WrongTokens>,
+    editors: Option<Arc<dyn EditorService>>,
     frame_log: Option<FrameLog>,
     places: ConnectionSlots,
 }
@@ -119,6 +118,7 @@ impl HostServer {
             programs: Arc::default(),
             feeds: Arc::default(),
             wrong_tokens: Arc::default(),
+            editors: None,
             frame_log: None,
             places,
             host,
@@ -128,6 +128,11 @@ impl HostServer {
     /// Serves a web page to browsers, on listeners from now on.
     pub fn with_page(self, page: WebPage) -> Self {
         Self { page: Some(Arc::new(page)), ..self }
+    }
+
+    /// Serves editors, on listeners from now on.
+    pub fn with_editors(self, editors: Arc<dyn EditorService>) -> Self {
+        Self { editors: Some(editors), ..self }
     }
 
     /// Records the frames of WebSockets, on listeners from now on.
@@ -152,6 +157,7 @@ impl HostServer {
             client_activity: self.client_activity.clone(),
             programs: self.programs.clone(),
             feeds: self.feeds.clone(),
+            editors: self.editors.clone(),
             frame_log: self.frame_log.clone(),
             places: self.places.clone(),
         };
@@ -222,6 +228,7 @@ pub fn serve(host: Host, access: AccessPolicy, listener: Box<dyn Listener>) -> H
 
 async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission: Admission, mut rejected: Rejected) {
     let AcceptedStream { stream, peer } = accepted;
+    let stream = client_admission.watch(stream);
     // One for all requests of the connection: it is looked up once.
     let process = Arc::new(PeerProcess::new(peer));
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
@@ -246,8 +253,11 @@ async fn serve_stream(accepted: AcceptedStream, router: Router, client_admission
 
 impl ListenerState {
     /// Records a wrong token, and waits before it is answered.
-    async fn delay_wrong_token(&self, from: Option<PeerAddress>, operation: &str) {
-        let from = from.unwrap_or(PeerAddress::InProcess);
+    async fn delay_wrong_token(&self, source: RequestSource, operation: &str) {
+        if let Some(admission) = source.admission {
+            admission.refuse();
+        }
+        let from = source.peer.unwrap_or(PeerAddress::InProcess);
         self.wrong_tokens.delay(&self.host, from, operation).await;
     }
 
@@ -292,6 +302,19 @@ impl ListenerState {
     }
 }
 
+/// The connection behind a request.
+struct RequestSource {
+    peer: Option<PeerAddress>,
+    admission: Option<Admission>,
+}
+
+impl RequestSource {
+    fn of(request: &Request) -> Self {
+        let extensions = request.extensions();
+        Self { peer: extensions.get().copied(), admission: extensions.get().cloned() }
+    }
+}
+
 fn router(server: ListenerState) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
@@ -299,7 +322,8 @@ fn router(server: ListenerState) -> Router {
         .route("/ticket", post(issue_ticket))
         .route("/proof", post(prove))
         .route("/pair", post(pairing::pair))
-        .route("/ws", get(upgrade))
+        .route("/ws", get(upgrade::client))
+        .route("/acp", get(upgrade::editor))
         .route("/x-grove", post(lease_api::answer))
         .route("/copilot", get(sdk::carry))
         .route("/", get(page_or_upgrade))
@@ -312,9 +336,9 @@ fn router(server: ListenerState) -> Router {
 ///
 /// It is a layer over all routes, so that no route can be without it.
 async fn check(State(server): State<ListenerState>, request: Request, next: Next) -> Response {
-    let gives_token = gives_token(&request);
-    let from = request.extensions().get::<PeerAddress>().copied();
-    let operation = format!("{} {}", request.method(), request.uri().path());
+    // Only a wrong token needs them afterwards.
+    let guess = gives_token(&request)
+        .then(|| (RequestSource::of(&request), format!("{} {}", request.method(), request.uri().path())));
     let (method, headers) = (request.method(), request.headers());
     let checked = check_length(headers);
     let source = || {
@@ -330,8 +354,8 @@ async fn check(State(server): State<ListenerState>, request: Request, next: Next
         // The next bytes may be part of it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if gives_token && refuses_token(&response) {
-        server.delay_wrong_token(from, &operation).await;
+    if let Some((source, operation)) = guess.filter(|_| refuses_token(&response)) {
+        server.delay_wrong_token(source, &operation).await;
     }
     if Check::PageHeaders.is_enforced() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
@@ -356,7 +380,7 @@ async fn page_or_upgrade(
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, client_admission, process, request).await
+        upgrade::client(state, client_admission, process, request).await
     }
 }
 
@@ -428,8 +452,7 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
     if !holder.as_ref().is_ok_and(TokenHolder::may_read) {
         // Otherwise this would be the fast way to try tokens.
         if holder.is_err() && gives_token(&request) {
-            let from = request.extensions().get::<PeerAddress>().copied();
-            server.delay_wrong_token(from, "GET /healthz").await;
+            server.delay_wrong_token(RequestSource::of(&request), "GET /healthz").await;
         }
         return Json(serde_json::json!({"status": "ok"})).into_response();
     }
@@ -455,100 +478,4 @@ async fn healthz(State(server): State<ListenerState>, request: Request) -> Respo
         .into_response(),
         Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()).into_response(),
     }
-}
-
-async fn upgrade(
-    State(server): State<ListenerState>,
-    Extension(client_admission): Extension<Admission>,
-    Extension(process): Extension<Arc<PeerProcess>>,
-    mut request: Request,
-) -> Response {
-    let query = request.uri().query();
-    let allowed = server.token_holder(&request);
-    let (ticket, page) = (in_query(query, "ticket"), ChallengeResponse::from_query(query));
-    if let (Err(refusal), None, None) = (&allowed, &ticket, &page) {
-        return refusal.into_response();
-    }
-    let Some(key) = websocket_key(request.headers()) else {
-        return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
-    };
-    // A ticket or a challenge is used up only by opening a WebSocket.
-    let login = match (page, allowed, ticket) {
-        (Some(page), ..) => named_token(query).and_then(|token| page_holder(&server, request.headers(), token, &page)),
-        (None, Ok(holder), _) => Ok((holder, None)),
-        (None, Err(_), Some(ticket)) => server.ticket_holder(&ticket).map(|holder| (holder, None)),
-        (None, Err(refusal), None) => Err(refusal),
-    };
-    let (holder, first) = match login {
-        Ok(login) => login,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let place = match client_admission.admit(holder.token_id(), holder.token_name()) {
-        Ok(place) => place,
-        Err(full) => return full.into_response(),
-    };
-    if let (Some(tokens), TokenHolder::Token(token)) = (server.host.tokens(), &holder) {
-        tokens.used(token);
-    }
-    let accept = derive_accept_key(key.as_bytes());
-    let upgraded = hyper::upgrade::on(&mut request);
-    let (host, frame_log) = (server.host.clone(), server.frame_log.clone());
-    let visit = server.client_activity.begin();
-    let principal = server.principal(holder, process);
-    server.host.env().spawn.spawn(Box::pin(async move {
-        match upgraded.await {
-            Ok(upgraded) => {
-                let (stream, read) = raw_stream(upgraded);
-                let span = tracing::debug_span!("connection", id = Empty, dialect = Empty);
-                connection::serve(host, frame_log.as_ref(), stream, read, first, principal).instrument(span).await;
-            }
-            Err(error) => tracing::debug!(%error, "a WebSocket upgrade failed"),
-        }
-        drop((place, visit));
-    }));
-    let headers = [
-        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
-        (header::UPGRADE, HeaderValue::from_static("websocket")),
-    ];
-    let mut response = (StatusCode::SWITCHING_PROTOCOLS, headers).into_response();
-    if let Ok(accept) = HeaderValue::from_str(&accept) {
-        response.headers_mut().insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    }
-    response
-}
-
-/// The holder behind a page's answer, and the message that proves the host to the page.
-fn page_holder(
-    server: &ListenerState,
-    headers: &HeaderMap,
-    token: Option<TokenPublicId>,
-    page: &ChallengeResponse,
-) -> Result<(TokenHolder, Option<String>), AccessError> {
-    let PageLogin { key, grant } = server.answered(headers, token, page)?;
-    // A one-time code opens nothing itself.
-    let grant = grant.ok_or(AccessError::ChallengeResponse)?;
-    Ok((TokenHolder::Token(grant), Some(key.socket_proof(page))))
-}
-
-/// The stream under an upgraded connection, and the bytes that were read from it already.
-///
-/// Without hyper's layers and buffer an idle connection costs less.
-fn raw_stream(upgraded: Upgraded) -> (Box<dyn Stream>, Vec<u8>) {
-    match upgraded.downcast::<TokioIo<Box<dyn Stream>>>() {
-        Ok(parts) => (parts.io.into_inner(), parts.read_buf.to_vec()),
-        Err(upgraded) => (Box::new(TokioIo::new(upgraded)), Vec::new()),
-    }
-}
-
-/// The key of a WebSocket request, according to RFC 6455.
-fn websocket_key(headers: &HeaderMap) -> Option<String> {
-    let says = |name: header::HeaderName, word: &str| {
-        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(word))
-    };
-    let asks = says(header::CONNECTION, "upgrade")
-        && says(header::UPGRADE, "websocket")
-        && says(header::SEC_WEBSOCKET_VERSION, "13");
-    let key = headers.get(header::SEC_WEBSOCKET_KEY)?.to_str().ok()?;
-    asks.then(|| key.to_owned())
 }

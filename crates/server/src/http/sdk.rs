@@ -55,9 +55,10 @@ impl HostServer {
                 };
                 let (endpoint, visit) = (endpoint.clone(), client_activity.begin());
                 env.spawn.spawn(Box::pin(async move {
+                    let stream = client_admission.watch(accepted.stream);
                     let client =
                         UnauthenticatedClient { address: accepted.peer, carrier: None, admission: client_admission };
-                    endpoint.serve_guest(accepted.stream, client, rejected).await;
+                    endpoint.serve_guest(stream, client, rejected).await;
                     drop(visit);
                 }));
                 pending_connections.settled().await;
@@ -163,8 +164,9 @@ pub(super) async fn carry(
             Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream), principal).await,
             Ok(stream) => {
                 let (admission, rejected) = Admission::carried(places, place.clone(), &opened.pending_connections);
+                let stream = admission.watch(TokioIo::new(stream));
                 let client = UnauthenticatedClient { address, carrier: Some(principal), admission };
-                opened.endpoint.serve_guest(TokioIo::new(stream), client, rejected).await;
+                opened.endpoint.serve_guest(stream, client, rejected).await;
             }
             Err(error) => tracing::debug!(%error, "the upgrade of an SDK's connection failed"),
         }

@@ -119,15 +119,18 @@ impl Listener for TlsListener {
                     // Port scanners end here; that is no failure of the listener.
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
                 },
-                accepted = self.inner.accept() => {
+                accepted = async {
+                    self.pending_connections.settled().await;
+                    self.inner.accept().await
+                } => {
                     let (stream, peer) = accepted?;
                     // A frame is written in one piece: waiting for more only costs time.
                     stream.set_nodelay(true)?;
                     let peer = PeerAddress::Tcp { peer, local: stream.local_addr()? };
-                    let shaking = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
-                    let (pending_connection, mut rejected) = self.pending_connections.enter();
+                    let (connection, mut rejected) = self.pending_connections.enter();
+                    let shaking = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(connection.watch(stream)));
                     self.begun.push(Box::pin(async move {
-                        let _stranger = pending_connection;
+                        let _connection = connection;
                         tokio::select! {
                             shaken = shaking => Ok(AcceptedStream { stream: Box::new(shaken??), peer }),
                             () = rejected.signaled() => Err(io::ErrorKind::ConnectionAborted.into()),

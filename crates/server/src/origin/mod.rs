@@ -29,7 +29,7 @@ use grove_work::{Ancestry, ProcFolder, ProcessKey, ProcessStat, ancestry, descen
 use crate::listener::PeerAddress;
 
 /// The scopes that no process of an agent has, whatever its token.
-pub(crate) const PERSONS_ALONE: ScopeSet = ScopeSet::NONE.with(Scope::Approve).with(Scope::Admin);
+pub(crate) const PERSONS_ALONE: ScopeSet = ScopeSet::NONE.with(Scope::Approve).with(Scope::Terminal).with(Scope::Admin);
 
 /// The descriptors that are looked at for one connection.
 const MAX_DESCRIPTORS: usize = 1_000_000;

@@ -263,3 +263,29 @@ async fn what_has_nothing_behind_it_is_not_announced() {
     assert!(is_of("x-grove/tree") && is_of("x-grove/handover/") && is_of("x-grove/import/"), "{said:?}");
     assert!(!is_of("x-grove/sessions/") && !is_of("x-grove/history/"), "{said:?}");
 }
+
+/// The requests in the first column of a table of `docs/ahp.md`, which follows this header.
+fn requests_in_table(header: &str) -> Vec<&'static str> {
+    const PAGE: &str = include_str!("../../../../docs/ahp.md");
+    let table = PAGE.split(header).nth(1).unwrap_or_else(|| panic!("docs/ahp.md has no table with {header}"));
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let names = |row: &'static str| row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2);
+    rows.flat_map(names).collect()
+}
+
+#[tokio::test]
+async fn every_request_of_the_protocol_is_in_the_table_of_the_served_or_of_the_refused_ones() {
+    let (served, refused) = (requests_in_table("| served | |"), requests_in_table("| refused | reason |"));
+    let mut all: Vec<_> = served.iter().chain(&refused).copied().collect();
+    let mut known: Vec<_> = grove_wire::ahp::Method::ALL.iter().map(|method| method.as_str()).collect();
+    all.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(all, known);
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    for method in known {
+        let answer = client.ask(method, json!({"channel": "ahp-root://"})).await;
+        let is_refused = answer.is_err_and(|error| error.code == -32601);
+        assert_eq!(is_refused, refused.contains(&method), "{method}");
+    }
+}

@@ -32,6 +32,7 @@ fn wanted(uri: &str) -> CreateSession {
         config: None,
         store: Some(lent()),
         setup: AgentSetup::default(),
+        active_client: None,
     }
 }
 

@@ -108,3 +108,65 @@ async fn clients_of_the_port_use_nothing_of_the_hosts_token_before_they_log_in()
     }
     assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_without_approve_configures_no_mcp_server() {
+    let port = SdkPort::start(Limits::default()).await;
+    let prompter = port.host.add("prompter", &[Scope::Read, Scope::Prompt], None);
+    let mut sdk = port.dial("10.0.0.2:1");
+    assert!(connect(&mut sdk, &prompter).await["result"].is_object());
+    let servers = json!({"search": {"type": "local", "command": "/bin/search", "tools": ["*"]}});
+    let create = json!({"sessionId": "s1", "model": "scripted", "mcpServers": servers});
+    let refused = sdk.call(2, "session.create", create).await["error"].take();
+    assert!(refused["message"].as_str().unwrap().contains("`approve`"), "{refused}");
+    let created = sdk.call(3, "session.create", json!({"sessionId": "s1", "model": "scripted"})).await;
+    assert!(created["result"].is_object(), "nothing was created before: {created}");
+    let resume = json!({"sessionId": "s1", "mcpServers": servers});
+    let refused = sdk.call(4, "session.resume", resume).await["error"].take();
+    assert!(refused["message"].as_str().unwrap().contains("`approve`"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_program_configures_is_honoured_or_refused_with_a_reason() {
+    let port = SdkPort::start(Limits::default()).await;
+    let mut sdk = port.dial("10.0.0.2:1");
+    assert!(connect(&mut sdk, TOKEN).await["result"].is_object());
+    let server = |more: Value| {
+        let mut server = json!({"type": "local", "command": "/bin/search", "env": {"KEY": "hunter2"}});
+        server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"mcpServers": {"search": server}})
+    };
+    let cases = [
+        (server(json!({})), "the agent scripted cannot use the MCP server search"),
+        (server(json!({"tools": ["one"]})), "agents get all tools of a server"),
+        (server(json!({"cwd": "/tmp"})), "leave out `workingDirectory`"),
+        (server(json!({"type": "carrier-pigeon"})), "not one of local, stdio, http and sse"),
+        (server(json!({"args": "hunter2"})), "members of a wrong type"),
+        (json!({"systemMessage": {"content": "be brief"}}), "cannot have a system message"),
+        (json!({"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "remove"}}}}), "customize"),
+        (json!({"excludedTools": ["bash"]}), "cannot exclude tools of its own"),
+        (json!({"availableTools": ["builtin:*"]}), "name each tool"),
+        (json!({"customAgents": [{"name": "a", "prompt": "p"}]}), "`customAgents` cannot be honoured"),
+        (json!({"skillDirectories": ["/skills"]}), "`skillDirectories` cannot be honoured"),
+        (json!({"enableFileHooks": true}), "`enableFileHooks` cannot be honoured"),
+    ];
+    for (id, (config, reason)) in cases.into_iter().enumerate() {
+        let mut create = json!({"sessionId": "s1", "model": "scripted"});
+        create.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+        let refused = sdk.call(2 + id as u64, "session.create", create).await["error"].take();
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(message.contains(reason) && !message.contains("hunter2"), "{config}: {refused}");
+    }
+    let tools = json!([{"name": "look"}, {"name": "hide"}]);
+    let config = json!({
+        "sessionId": "s1", "model": "scripted", "tools": tools, "excludedTools": ["custom:hide"], "enableFileHooks": false,
+        "mcpServers": {}, "customAgents": [], "systemMessage": {"mode": "append", "content": ""},
+    });
+    let created = sdk.call(40, "session.create", config).await;
+    assert!(created["result"].is_object(), "{created}");
+    let prompt = "script:[{\"clientTool\": {\"name\": \"hide\"}}]";
+    let sent = json!({"sessionId": "s1", "prompt": prompt, "wait": true});
+    sdk.call(41, "session.send", sent).await;
+    let events = sdk.call(42, "session.getMessages", json!({"sessionId": "s1"})).await.to_string();
+    assert!(events.contains("no client offers a tool hide"), "{events}");
+}

@@ -7,6 +7,8 @@
 
 mod agents;
 mod ahp;
+mod ahp_changes;
+mod ahp_terminals;
 mod audit;
 mod checkout;
 mod clean_stop;
@@ -16,6 +18,7 @@ mod copilot;
 mod copilot_tokens;
 mod damage;
 mod durability;
+mod editors;
 mod eviction;
 mod forks;
 mod gated_fs;
@@ -28,6 +31,7 @@ mod page_access;
 mod passes;
 mod policy;
 mod presence;
+mod presence_model;
 mod refusals;
 mod scopes;
 mod server;

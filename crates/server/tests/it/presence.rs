@@ -65,6 +65,41 @@ async fn clients_of_a_session_see_each_other_with_the_names_of_their_tokens() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_of_version_1_has_a_name_of_its_own_which_it_keeps() {
+    let host = TestHost::start(Config::default()).await;
+    let mut desk = host.ahp("desk").await;
+    let chat = desk.ready_session(URI).await;
+    let mut old = host.connect("old").await;
+    let info = json!({"name": "grove-lamp", "title": "Lamp\u{1b}[2J"});
+    let params = json!({
+        "protocolVersion": 1, "clientId": "old", "clientInfo": info, "initialSubscriptions": [URI],
+    });
+    old.call::<Value>("initialize", params).await.unwrap();
+    let named = json!("Lamp[2J");
+    let list = presence(&mut desk, json!({"channel": URI})).await;
+    assert_eq!((&list["clients"][1]["name"], &list["clients"][1]["dialect"]), (&named, &json!("v1")), "{list}");
+    assert_eq!(list["clients"][0]["name"], Value::Null, "{list}");
+
+    old.cut().await;
+    host.bring_back(&mut old).await;
+    old.subscribe(URI).await.unwrap();
+    assert_eq!(presence(&mut desk, json!({"channel": URI})).await["clients"][1]["name"], named);
+    let steps = json!([{"tool": {"name": "bash", "input": "ls", "permission": "shell", "output": "a"}}]);
+    desk.script(&chat, "t", steps).await;
+    let request = |client: &grove_testkit::Client| {
+        client.session(URI).active_turn.as_ref()?.pending_permissions.keys().next().cloned()
+    };
+    old.until(|client| request(client).is_some()).await;
+    old.dispatch(json!({
+        "type": "session/permissionResolved", "session": URI, "turnId": "t", "requestId": request(&old),
+        "approved": true,
+    }))
+    .await;
+    let call = call_of(&desk.turn_end(&chat, "t").await);
+    assert_eq!(answered_by(&call), json!({"token": "host", "client": "Lamp[2J"}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_subscriber_is_told_of_changes_and_only_as_long_as_it_wants() {
     let host = TokenHost::start().await;
     host.client(TOKEN, "maker").await.create_session(URI).await.unwrap();

@@ -72,7 +72,7 @@ impl Scoped {
     }
 
     /// The reason why an action is rejected; none if it is accepted.
-    async fn dispatch(&mut self, params: Value) -> Option<String> {
+    pub(crate) async fn dispatch(&mut self, params: Value) -> Option<String> {
         let seq = params["clientSeq"].clone();
         self.send(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})).await;
         let envelope = |frame: &Value| match frame["params"]["envelope"].is_null() {

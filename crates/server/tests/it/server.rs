@@ -314,6 +314,50 @@ async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_sends_its_token_at_once_is_not_closed_for_those_that_come_after_it() {
+    let limits = Limits { unauthenticated_connections: 4, ..Limits::default() };
+    let host = Served::start(Config { limits, ..Config::default() }, None).await;
+    // They connect before the host reads anything: its processors are busy.
+    let head = |token: &str| {
+        format!(
+            "GET /ws?tkn={token} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+    };
+    let mut client = host.dial();
+    client.write_all(head(TOKEN).as_bytes()).await.unwrap();
+    let mut guessers: Vec<_> = (0..4).map(|_| host.dial()).collect();
+    for guesser in &mut guessers {
+        guesser.write_all(head("ffffffffffffffffffffffffffffffff").as_bytes()).await.unwrap();
+    }
+    let mut silent: Vec<_> = (0..50).map(|_| host.dial()).collect();
+    let mut answer = [0; 12];
+    client.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 101");
+    // Guessers go before those that say nothing, though they came before them and wait for the host.
+    for guesser in &mut guessers {
+        assert!(is_closed(guesser).await);
+    }
+    assert!(is_closed(&mut silent[0]).await && !is_closed(&mut silent[49]).await);
+    // One that keeps the host busy holds up nobody either.
+    let ping = format!("GET /healthz HTTP/1.1\r\nHost: {ADDRESS}\r\n\r\n").repeat(8_000);
+    let busy: Vec<_> = (0..8)
+        .map(|_| {
+            let (mut reading, mut writing) = tokio::io::split(host.dial());
+            let ping = ping.clone();
+            let asking = tokio::spawn(async move { writing.write_all(ping.as_bytes()).await });
+            let hearing = tokio::spawn(async move { reading.read_to_end(&mut Vec::new()).await });
+            (asking, hearing)
+        })
+        .collect();
+    let _second = host.client("b").await;
+    for (asking, hearing) in busy {
+        asking.abort();
+        hearing.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let limits = Limits { unauthenticated_connections: 4, ..Limits::default() };
     let host = Host::in_memory(Env::in_memory(), Config { limits, ..Config::default() }, vec![Arc::new(ScriptedAgent)]);

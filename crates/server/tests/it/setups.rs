@@ -87,6 +87,7 @@ fn wanted(setup: AgentSetup) -> CreateSession {
         config: None,
         store: None,
         setup,
+        active_client: None,
     }
 }
 

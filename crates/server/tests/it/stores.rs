@@ -381,6 +381,7 @@ async fn a_store_that_cannot_be_reached_costs_its_own_sessions_and_nothing_else(
         config: None,
         store: Some("other".into()),
         setup: grove_host::AgentSetup::default(),
+        active_client: None,
     };
     let refused = other_host.create_session(wanted).await.unwrap_err().to_string();
     assert!(refused.contains("cannot be reached"), "{refused}");

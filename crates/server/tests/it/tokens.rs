@@ -88,6 +88,16 @@ impl TokenHost {
         self
     }
 
+    /// The same host, at a listener that serves editors.
+    pub(crate) fn with_editors(mut self, editors: Arc<dyn grove_server::EditorService>) -> Self {
+        let (dialer, pipes) = pipes();
+        self.serving = self.serving.with_editors(editors);
+        let access = AccessPolicy::loopback(self.tokens.host_token().clone(), ADDRESS.parse().unwrap());
+        self.serving.listen(access, Box::new(pipes));
+        self.dialer = dialer;
+        self
+    }
+
     pub(crate) fn dial(&self) -> DuplexStream {
         self.dialer.dial(PIPE_BYTES).unwrap()
     }

@@ -309,7 +309,7 @@ async fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
 
     let later = management.new_viewer();
     provider.archive_session(session.id()).await.unwrap();
-    assert_eq!(later.restore(), None, "what was put away stays there");
+    assert_eq!(later.restore(), None, "an archived session is not restored");
     let kept = provider.make("kept", "/work/app");
     provider.replace(session.id(), &kept);
     management.view();

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use self::agent::{AgentProcess, ReadOutcome, ended, read};
 use self::host::{HostConnection, PendingHost, accept_host};
 use self::lines::{LineSplitter, TooLong};
-use crate::folder::{self, Address, is_ours};
+use crate::folder::{self, SocketAddress, is_ours};
 use crate::log::StderrLog;
 use crate::spool::Spool;
 use crate::wire::{AgentEnd, EndReason, FromHost, FromShim, Welcome, frame_limit};
@@ -432,7 +432,7 @@ async fn ready(host: Option<&HostConnection>, next: u64) {
 /// The sources of hosts and signals.
 #[derive(Debug)]
 struct HostListener {
-    address: Address,
+    address: SocketAddress,
     listener: UnixListener,
     pending_hosts: JoinSet<Option<PendingHost>>,
     hangup: Signal,
@@ -446,14 +446,14 @@ impl HostListener {
         folder::make_private(folder)?;
         let lock = folder::lock(folder)?;
         let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
-        let address = Address::of(folder).map_err(failed)?;
+        let address = SocketAddress::of_shim(folder).map_err(failed)?;
         // We hold the lock, so an existing socket belongs to nobody.
-        match fs::remove_file(&address.path) {
+        match fs::remove_file(address.path()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
         Ok(Self {
-            listener: UnixListener::bind(&address.path).map_err(failed)?,
+            listener: UnixListener::bind(address.path()).map_err(failed)?,
             address,
             pending_hosts: JoinSet::new(),
             hangup: signal(SignalKind::hangup()).map_err(ShimError::Io)?,
@@ -465,7 +465,7 @@ impl HostListener {
 
     /// Returns whether a host could still find it: the folder may have been removed.
     fn is_reachable(&self) -> bool {
-        fs::symlink_metadata(&self.address.path).is_ok()
+        fs::symlink_metadata(self.address.path()).is_ok()
     }
 
     /// Waits for the next event. Dropping the call loses nothing.
@@ -499,6 +499,6 @@ impl HostListener {
 
 impl Drop for HostListener {
     fn drop(&mut self) {
-        fs::remove_file(&self.address.path).ok();
+        fs::remove_file(self.address.path()).ok();
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::behavior::{AgentBehavior, CrashPoint, PromptContentKind, RpcError};
 use super::check;
+use super::mcp::McpServers;
 use super::memory::{SessionMemory, SessionStore};
 use super::peer::{
     INTERNAL, INVALID_PARAMS, INVALID_REQUEST, IncomingMessage, NEEDS_AUTH, NO_METHOD, NOT_FOUND, RpcPeer, RpcResult,
@@ -37,6 +38,8 @@ struct AgentState {
     /// The client's `initialize` params, once they came.
     client: Option<Value>,
     authenticated: bool,
+    /// The requests that wait to be cancelled, by their ids.
+    waiting: HashMap<String, String>,
     sessions: HashMap<String, Arc<RunningSession>>,
     prompts: usize,
 }
@@ -45,6 +48,7 @@ struct AgentState {
 pub(super) struct RunningSession {
     pub(super) id: String,
     pub(super) memory: Mutex<SessionMemory>,
+    pub(super) servers: McpServers,
     turn: Mutex<Option<Arc<TurnWait>>>,
 }
 
@@ -70,7 +74,7 @@ fn serve(behavior: AgentBehavior, lines: &mut dyn BufRead, out: Box<dyn Write + 
         behavior,
     });
     if agent.behavior.opens_stored {
-        agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory)));
+        agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory, &[])));
     }
     loop {
         match agent.peer.hear(lines) {
@@ -102,7 +106,16 @@ impl ScriptedAcpAgent {
             }
             _ => None,
         };
-        if method == "initialize" && self.behavior.hangs_initialize {
+        let hangs = match method {
+            "initialize" => self.behavior.hangs_initialize,
+            "session/close" => self.behavior.hangs_close,
+            _ => false,
+        };
+        if hangs {
+            return;
+        }
+        if self.behavior.answers_if_cancelled.iter().any(|waiting| waiting == method) {
+            lock(&self.state).waiting.insert(id.to_string(), method.to_owned());
             return;
         }
         if crash.is_some_and(|crash| self.behavior.crash_on.contains(&crash)) {
@@ -123,6 +136,11 @@ impl ScriptedAcpAgent {
         }
     }
 
+    /// A stored login may be deleted while the agent runs.
+    fn is_logged_in(&self, authenticated: bool) -> bool {
+        self.behavior.credentials.as_ref().map_or(authenticated, |credentials| credentials.exists())
+    }
+
     /// Checks that such a request is allowed now.
     fn in_order(&self, method: &str) -> Result<(), RpcError> {
         let state = lock(&self.state);
@@ -130,7 +148,11 @@ impl ScriptedAcpAgent {
             ("initialize", None) => Ok(()),
             ("initialize", Some(_)) => Err(RpcError::new(INVALID_REQUEST, "initialize was called before")),
             (_, None) => Err(RpcError::new(INVALID_REQUEST, "call initialize first")),
-            (_, Some(_)) if !method.starts_with("session/") || !self.behavior.needs_auth || state.authenticated => {
+            (_, Some(_))
+                if !method.starts_with("session/")
+                    || !self.behavior.needs_auth
+                    || self.is_logged_in(state.authenticated) =>
+            {
                 Ok(())
             }
             (_, Some(_)) => Err(RpcError::new(NEEDS_AUTH, "Authentication required")),
@@ -145,23 +167,23 @@ impl ScriptedAcpAgent {
             "session/new" => {
                 let request: acp::NewSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                Ok(self.open(SessionMemory::new(&request.cwd, &self.behavior)))
+                Ok(self.open(SessionMemory::new(&request.cwd, &self.behavior), &request.mcp_servers))
             }
             "session/load" if can.load => {
                 let request: acp::LoadSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::Yes)
+                self.reopen(&request.session_id.0, &request.cwd, &request.mcp_servers, HistoryReplay::Yes)
             }
             "session/resume" if can.resume => {
                 let request: acp::ResumeSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
-                self.reopen(&request.session_id.0, &request.cwd, HistoryReplay::No)
+                self.reopen(&request.session_id.0, &request.cwd, &request.mcp_servers, HistoryReplay::No)
             }
             "session/fork" if can.fork => {
                 let request: acp::ForkSessionRequest = check::read(params)?;
                 self.check_folders(&request.cwd, &request.additional_directories)?;
                 let forked = self.remembered(&request.session_id.0)?.fork(&request.cwd);
-                Ok(self.open(forked))
+                Ok(self.open(forked, &request.mcp_servers))
             }
             "session/list" if can.list => self.list(params),
             "session/close" if can.close => {
@@ -174,6 +196,14 @@ impl ScriptedAcpAgent {
                 // A session that is not open is deleted as well, and deleting a missing one succeeds.
                 self.close(&request.session_id.0).ok();
                 self.store.delete(&request.session_id.0);
+                Ok(json!({}))
+            }
+            "session/set_title" if can.title => {
+                let request: acp::SetSessionTitleRequest = check::read(params)?;
+                let session = self.session(&request.session_id.0)?;
+                let mut memory = lock(&session.memory);
+                memory.title = Some(request.title);
+                self.save(&memory);
                 Ok(json!({}))
             }
             "session/set_mode" => {
@@ -202,11 +232,15 @@ impl ScriptedAcpAgent {
             ("delete", can.delete),
             ("fork", can.fork),
             ("additionalDirectories", can.additional_directories),
+            ("title", can.title),
         ];
         let abilities: Map<String, Value> =
             abilities.iter().filter(|(_, can)| *can).map(|(name, _)| ((*name).to_owned(), json!({}))).collect();
         let takes = |what| behavior.takes.contains(&what);
         let methods = behavior.auth_methods.iter().map(|id| json!({"id": id, "name": id}));
+        let is_terminal = behavior.terminal_login && params["clientCapabilities"]["auth"]["terminal"] == true;
+        let terminal = json!({"type": "terminal", "id": "terminal", "name": "Terminal", "args": ["--login"]});
+        let methods = methods.chain(is_terminal.then_some(terminal));
         Ok(json!({
             "protocolVersion": 1,
             "agentInfo": {"name": "acp-agent", "title": "Scripted ACP agent", "version": env!("CARGO_PKG_VERSION")},
@@ -231,6 +265,9 @@ impl ScriptedAcpAgent {
                 format!("there is no way {} to authenticate", request.method_id.0),
             ));
         }
+        if let Some(credentials) = &self.behavior.credentials {
+            std::fs::write(credentials, "logged in").map_err(|error| RpcError::new(INTERNAL, error.to_string()))?;
+        }
         lock(&self.state).authenticated = true;
         Ok(json!({}))
     }
@@ -246,16 +283,18 @@ impl ScriptedAcpAgent {
     }
 
     /// Opens a session that is new here.
-    fn open(&self, memory: SessionMemory) -> Value {
+    fn open(&self, memory: SessionMemory, servers: &[acp::McpServer]) -> Value {
         let mut result = memory.settings(&self.behavior);
         result.insert("sessionId".to_owned(), json!(memory.id));
         self.save(&memory);
-        let session = RunningSession { id: memory.id.clone(), memory: Mutex::new(memory), turn: Mutex::default() };
+        let servers = McpServers::start(servers);
+        let session =
+            RunningSession { id: memory.id.clone(), memory: Mutex::new(memory), servers, turn: Mutex::default() };
         lock(&self.state).sessions.insert(session.id.clone(), Arc::new(session));
         result.into()
     }
 
-    fn reopen(&self, id: &str, cwd: &Path, replay: HistoryReplay) -> RpcResult {
+    fn reopen(&self, id: &str, cwd: &Path, servers: &[acp::McpServer], replay: HistoryReplay) -> RpcResult {
         if let Ok(open) = self.session(id) {
             if self.behavior.already_loaded_error {
                 return Err(RpcError::new(INVALID_PARAMS, format!("Session {id} is already loaded")));
@@ -270,7 +309,7 @@ impl ScriptedAcpAgent {
             HistoryReplay::Yes => memory.replay(self.behavior.load_differs),
             HistoryReplay::No => Vec::new(),
         };
-        let mut result = self.open(memory);
+        let mut result = self.open(memory, servers);
         if let Value::Object(result) = &mut result {
             result.remove("sessionId");
         }
@@ -367,11 +406,29 @@ impl ScriptedAcpAgent {
             // The next prompt may come as soon as this one is answered.
             *lock(&session.turn) = None;
             agent.peer.respond(&id, &answer);
+            if let Some(usage) = &agent.behavior.late_usage {
+                let mut update = usage.clone();
+                update["sessionUpdate"] = json!("usage_update");
+                let session = lock(&session.memory).id.clone();
+                agent.update(&session, &update);
+            }
         });
         Ok(())
     }
 
+    fn cancelled(&self, id: &Value) {
+        let Some(method) = lock(&self.state).waiting.remove(&id.to_string()) else { return };
+        if let Some(store) = &self.behavior.store {
+            // A test looks for the file.
+            std::fs::write(store.join("cancelled"), method).ok();
+        }
+        self.peer.respond(id, &Err(RpcError::new(-32800, "Request cancelled")));
+    }
+
     fn notified(&self, method: &str, params: &Value) {
+        if method == "$/cancel_request" {
+            return self.cancelled(&params["requestId"]);
+        }
         if method != "session/cancel" {
             return;
         }

@@ -24,6 +24,12 @@ pub struct AgentBehavior {
     pub auth_methods: Vec<String>,
     /// It has no sessions before one of them was used.
     pub needs_auth: bool,
+    /// The file that stores a login. While it exists, the agent is logged in.
+    pub credentials: Option<PathBuf>,
+    /// Methods that it answers only once they are cancelled, with an error. `cancelled` in the folder of `store` names them.
+    pub answers_if_cancelled: Vec<String>,
+    /// It offers a login in a terminal, `terminal`, to clients that can run one: its program with `--login`.
+    pub terminal_login: bool,
 
     /// Modes, by their ids; the first is the current one.
     pub modes: Vec<String>,
@@ -68,6 +74,10 @@ pub struct AgentBehavior {
     pub slow_start: u64,
     /// It never answers `initialize`.
     pub hangs_initialize: bool,
+    /// It never answers `session/close`.
+    pub hangs_close: bool,
+    /// The members of a `usage_update` that it sends right behind its answer to each prompt.
+    pub late_usage: Option<Value>,
     /// It ends in the middle of these.
     pub crash_on: Vec<CrashPoint>,
     /// Requests that it refuses, by their methods.
@@ -94,6 +104,18 @@ pub struct AgentAbilities {
     pub list: bool,
     pub fork: bool,
     pub additional_directories: bool,
+    /// `session/set_title`.
+    pub title: bool,
+}
+
+impl AgentBehavior {
+    /// The login in a terminal: stores it, and says so.
+    pub fn log_in(&self) -> std::io::Result<()> {
+        match &self.credentials {
+            Some(credentials) => std::fs::write(credentials, "logged in"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl AgentAbilities {
@@ -106,6 +128,7 @@ impl AgentAbilities {
         list: false,
         fork: false,
         additional_directories: false,
+        title: false,
     };
 }
 
@@ -119,6 +142,7 @@ impl Default for AgentAbilities {
             list: true,
             fork: true,
             additional_directories: true,
+            title: true,
         }
     }
 }

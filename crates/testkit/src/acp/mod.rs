@@ -78,11 +78,14 @@
 //! | `{"env": "HOME"}` | says an environment variable: `env: HOME is /root`, `env: HOME is not set` |
 //! | `"client"` | says the client's params of `initialize` |
 //! | `"settings"` | says mode, model and options: `settings: {"mode":…,"model":…,"options":{…}}` |
+//! | `{"mcp": {"server": "grove", "tool": "add", "arguments": {"a": 1}}}` | calls a tool of one of the session's MCP servers over stdio, which start with the session: `mcp: 3`, `mcp: failed: …` |
+//! | `{"mcp_tools": "grove"}` | says the names of its tools, as the agent has listed them last: `tools: add, get` |
 //! | `"complaints"` | says the client's faults so far: `complaints: none` |
 
 mod agent;
 mod behavior;
 mod check;
+mod mcp;
 mod memory;
 mod peer;
 mod program;

@@ -60,7 +60,19 @@ pub(super) enum ScriptStep {
     Env(String),
     Client,
     Settings,
+    Mcp(McpCall),
+    McpTools(String),
     Complaints,
+}
+
+/// A call of a tool of an MCP server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct McpCall {
+    pub(super) server: String,
+    pub(super) tool: String,
+    #[serde(default)]
+    pub(super) arguments: Value,
 }
 
 /// Text in pieces, with a pause before each but the first.
@@ -132,6 +144,9 @@ pub(super) struct Request {
     pub(super) method: String,
     #[serde(default)]
     pub(super) params: Value,
+    /// Cancel it at once (`$/cancel_request`), and wait for the answer to that.
+    #[serde(default)]
+    pub(super) cancel: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::agent::{RunningSession, ScriptedAcpAgent};
 use super::behavior::{AgentBehavior, PermissionOfferKind, PromptContentKind, RpcError};
 use super::check;
+use super::mcp;
 use super::memory::{self, chunk};
 use super::peer::{Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, RpcResult, TurnWait, lock};
 use super::script::{self, Ask, ChunkedText, Later, PREFIX, ScriptStep, Spawn, Stop, Stream, Terminal, Tool};
@@ -187,6 +188,10 @@ impl TurnRunner {
             ScriptStep::Raw(line) => self.agent.peer.line(line.to_string()),
             ScriptStep::Request(request) => {
                 let request_id = self.agent.peer.ask(&request.method, &request.params, &self.wait);
+                if request.cancel {
+                    let id: Value = serde_json::from_str(&request_id).unwrap_or_default();
+                    self.agent.peer.notify("$/cancel_request", &json!({"requestId": id}));
+                }
                 let answer = self.wait.answer(&request_id);
                 self.report(&request.method, answer);
             }
@@ -237,6 +242,15 @@ impl TurnRunner {
                     json!({"mode": memory.mode, "model": memory.model, "options": memory.chosen})
                 };
                 self.say(&format!("settings: {settings}\n"));
+            }
+            ScriptStep::Mcp(call) => {
+                let params = json!({"name": call.tool, "arguments": call.arguments});
+                let answer = self.session.servers.ask(&call.server, "tools/call", &params, || self.wait.go_on())?;
+                self.say(&format!("mcp: {}\n", mcp::result_text(&answer)));
+            }
+            ScriptStep::McpTools(server) => {
+                let names = self.session.servers.listed(&server, || self.wait.go_on())?;
+                self.say(&format!("tools: {}\n", names.join(", ")));
             }
             ScriptStep::Complaints => {
                 let complaints = self.agent.peer.complaints();

@@ -7,6 +7,13 @@ use grove_testkit::acp::{AgentBehavior, run};
 
 fn main() -> ExitCode {
     match AgentBehavior::from_env() {
+        Ok(behavior) if std::env::args().any(|arg| arg == "--login") => match behavior.log_in() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                writeln!(std::io::stderr(), "acp-agent: {error}").ok();
+                ExitCode::FAILURE
+            }
+        },
         Ok(behavior) => run(behavior),
         Err(error) => {
             writeln!(std::io::stderr(), "acp-agent: {error}").ok();

@@ -174,11 +174,11 @@ fn json_is_the_normal_form_whole() {
     sessions.extend(recorded());
     for (path, session, turns) in sessions {
         #[derive(serde::Deserialize)]
-        struct Whole {
+        struct SessionWithTurns {
             session: TranscriptSession,
             turns: Vec<TranscriptTurn>,
         }
-        let whole: Whole = serde_json::from_str(&written(Form::Json, &session, &turns)).unwrap();
+        let whole: SessionWithTurns = serde_json::from_str(&written(Form::Json, &session, &turns)).unwrap();
         assert_eq!((whole.session, whole.turns), (session, turns), "{}", path.display());
     }
 }

@@ -73,11 +73,11 @@ impl<'a> ScannedEntry<'a> {
 
     /// The entry of a sound line. `None` if the line is anything else, or has an effect beyond its entry.
     fn of_line(scanner: &mut Scanner, line: &'a [u8]) -> Option<Self> {
-        if line.len() > MAX_LINE || std::str::from_utf8(line).is_err() {
+        if line.len() > MAX_LINE {
             return None;
         }
         let mut parts = EntryFields::default();
-        let is_object = parts.scan(scanner, line) == Ok(Shape::JsonObject);
+        let is_object = parts.scan_utf8(scanner, line) == Ok(Shape::JsonObject);
         if !is_object || is_type(parts.line.kind, "session") {
             return None;
         }

@@ -29,24 +29,59 @@ pub(crate) fn turns_of<'a>(
     entries: impl Iterator<Item = (EntryNo, &'a [u8])>,
     own: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<Arc<Turn>> {
-    let ends: HashMap<TurnId, TurnEnd> = own.filter_map(end_in).map(|end| (end.turn.clone(), end)).collect();
+    let ends = turn_ends(own);
     let mut turns: Vec<Arc<Turn>> = Vec::new();
     let mut open: Option<LoggedTurnBuilder> = None;
     for (entry, line) in entries {
-        if index.kind(entry) != EntryType::Message {
-            continue;
-        }
-        let at = Timestamp(index.time(entry).and_then(|time| u64::try_from(time).ok()).unwrap_or(0));
-        let Some(line) = read_line(line) else { continue };
-        if line.message.role == "user" {
+        let Some(message) = LoggedMessage::read(index, entry, line) else { continue };
+        if message.begins_turn() {
             turns.extend(open.take().and_then(|open| open.close(&ends)));
-            open = Some(LoggedTurnBuilder::new(&index.id(entry), line, at));
+            open = Some(LoggedTurnBuilder::new(index, message));
         } else if let Some(open) = &mut open {
-            open.add(line, at);
+            open.add(message);
         }
     }
     turns.extend(open.and_then(|open| open.close(&ends)));
     turns
+}
+
+/// The turns of all branches, in the order of their first entries. Turns without an end are left out as by [`turns`].
+///
+/// A turn in which another program branched has the messages of all its branches. An entry whose parent comes after it
+/// belongs to no turn.
+pub fn turns_of_all_branches(log: &Log) -> Vec<Arc<Turn>> {
+    let index = log.index();
+    let own = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove);
+    let ends = turn_ends(own.map(|entry| log.line(entry)));
+    let mut open: Vec<LoggedTurnBuilder> = Vec::new();
+    // The turn of each entry, by its position in `open`.
+    let mut turn_of: HashMap<EntryNo, usize> = HashMap::new();
+    for entry in index.entries() {
+        let turn = index.parent(entry).and_then(|parent| turn_of.get(&parent).copied());
+        let message = LoggedMessage::read(index, entry, log.line(entry));
+        let turn = match message {
+            Some(message) if message.begins_turn() => {
+                open.push(LoggedTurnBuilder::new(index, message));
+                Some(open.len() - 1)
+            }
+            Some(message) => {
+                if let Some(open) = turn.and_then(|turn| open.get_mut(turn)) {
+                    open.add(message);
+                }
+                turn
+            }
+            None => turn,
+        };
+        if let Some(turn) = turn {
+            turn_of.insert(entry, turn);
+        }
+    }
+    open.into_iter().filter_map(|open| open.close(&ends)).collect()
+}
+
+/// The ends of turns among Grove's own lines.
+fn turn_ends<'a>(own: impl Iterator<Item = &'a [u8]>) -> HashMap<TurnId, TurnEnd> {
+    own.filter_map(end_in).map(|end| (end.turn.clone(), end)).collect()
 }
 
 /// The turn that a message written by Grove belongs to.
@@ -125,6 +160,28 @@ struct MessageBody {
     usage: Option<Value>,
 }
 
+/// A message of a log.
+struct LoggedMessage {
+    entry: EntryNo,
+    line: MessageLine,
+    at: Timestamp,
+}
+
+impl LoggedMessage {
+    /// `None` for an entry that is no message, or whose message cannot be read.
+    fn read(index: &LogIndex, entry: EntryNo, line: &[u8]) -> Option<Self> {
+        if index.kind(entry) != EntryType::Message {
+            return None;
+        }
+        let at = Timestamp(index.time(entry).and_then(|time| u64::try_from(time).ok()).unwrap_or(0));
+        Some(Self { entry, line: read_line(line)?, at })
+    }
+
+    fn begins_turn(&self) -> bool {
+        self.line.message.role == "user"
+    }
+}
+
 /// Reads a line. A lone surrogate is replaced.
 fn read_line(line: &[u8]) -> Option<MessageLine> {
     serde_json::from_slice(line).ok().or_else(|| serde_json::from_slice(&without_surrogates(line)).ok())
@@ -172,7 +229,8 @@ struct LoggedTurnBuilder {
 }
 
 impl LoggedTurnBuilder {
-    fn new(entry: &str, line: MessageLine, at: Timestamp) -> Self {
+    fn new(index: &LogIndex, message: LoggedMessage) -> Self {
+        let LoggedMessage { entry, line, at } = message;
         let text = text_of(&line.message.content);
         let (id, message) = match line.grove {
             Some(GroveFields { turn, message, .. }) => (Some(turn), message),
@@ -181,7 +239,7 @@ impl LoggedTurnBuilder {
         let message = message.unwrap_or_else(|| Message::user(String::new()));
         Self {
             own: id.is_some(),
-            id: id.unwrap_or_else(|| entry.into()),
+            id: id.unwrap_or_else(|| (&*index.id(entry)).into()),
             message: Message { text, ..message },
             parts: Vec::new(),
             started_at: at,
@@ -191,7 +249,8 @@ impl LoggedTurnBuilder {
         }
     }
 
-    fn add(&mut self, line: MessageLine, at: Timestamp) {
+    fn add(&mut self, message: LoggedMessage) {
+        let LoggedMessage { line, at, .. } = message;
         self.ended_at = at;
         let MessageLine { message, grove } = line;
         match message.role.as_str() {

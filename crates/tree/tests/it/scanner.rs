@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grove_tree::scan::{MAX_DEPTH, Scanner, Shape, text_of};
+use grove_tree::scan::{Level, MAX_DEPTH, Scanner, Shape, text_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde::Deserializer;
@@ -10,9 +10,9 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A line's shape, and the last value of each field.
-type Seen = Option<(Shape, BTreeMap<Vec<u8>, Vec<u8>>)>;
+type ScanResult = Option<(Shape, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
-fn scanned(line: &[u8]) -> Seen {
+fn scanned(line: &[u8]) -> ScanResult {
     let mut fields = BTreeMap::new();
     let shape = Scanner::default().scan(line, |name, value| {
         fields.insert(name.to_vec(), value.to_vec());
@@ -20,8 +20,19 @@ fn scanned(line: &[u8]) -> Seen {
     shape.ok().map(|shape| (shape, fields))
 }
 
+/// The same for a line that has to be UTF-8.
+fn scanned_utf8(line: &[u8]) -> ScanResult {
+    let mut fields = BTreeMap::new();
+    let shape = Scanner::default().scan_utf8_with(line, "message", |level, name, value| {
+        if level == Level::Line {
+            fields.insert(name.to_vec(), value.to_vec());
+        }
+    });
+    shape.ok().map(|shape| (shape, fields))
+}
+
 /// The same by serde_json.
-fn parsed(line: &[u8]) -> Seen {
+fn parsed(line: &[u8]) -> ScanResult {
     if line.iter().all(|byte| b" \t\r\n".contains(byte)) {
         return Some((Shape::Blank, BTreeMap::new()));
     }
@@ -55,9 +66,14 @@ fn parsed(line: &[u8]) -> Seen {
 }
 
 fn same(line: &[u8]) -> Result<(), TestCaseError> {
-    // The scanner leaves the check for UTF-8 to its caller.
+    let text = String::from_utf8_lossy(line);
     if std::str::from_utf8(line).is_ok() {
-        prop_assert_eq!(scanned(line), parsed(line), "{}", String::from_utf8_lossy(line));
+        prop_assert_eq!(scanned(line), parsed(line), "{}", text);
+        prop_assert_eq!(scanned_utf8(line), scanned(line), "{}", text);
+    } else {
+        // Without the check, only texts that are not UTF-8 are accepted beyond what serde_json accepts.
+        prop_assert_eq!(scanned_utf8(line), None, "{}", text);
+        prop_assert_eq!(scanned(line).is_some(), parsed(text.as_bytes()).is_some(), "{}", text);
     }
     Ok(())
 }
@@ -116,6 +132,12 @@ fn mutated(line: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
     bytes
 }
 
+/// The first and last bytes of the ranges that UTF-8 distinguishes.
+const EDGES: &[u8] = &[
+    b'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0,
+    0xf1, 0xf3, 0xf4, 0xf5, 0xff,
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -136,6 +158,16 @@ proptest! {
     #[test]
     fn any_bytes_are_accepted_or_refused_alike(line in vec(any::<u8>(), 0..40)) {
         same(&line)?;
+    }
+
+    #[test]
+    fn a_text_is_utf8_exactly_where_the_standard_library_says_so(
+        before in "[a-z\\u{e9}]{0,40}",
+        bytes in vec(prop::sample::select(EDGES), 1..5),
+        after in "[a-z\\u{1f332}]{0,40}",
+    ) {
+        let text = [before.as_bytes(), &bytes, after.as_bytes()].concat();
+        same(&[b"{\"", text.as_slice(), b"\":[\"", text.as_slice(), b"\"]}"].concat())?;
     }
 
     #[test]

@@ -6,7 +6,7 @@ use grove_core::*;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_tree::turns::{
     EntryRange, TurnAttribution, TurnLimit, header_line, locate_turn, name_line, newest, newest_turns_in, turn_lines,
-    turns,
+    turns, turns_of_all_branches,
 };
 use grove_tree::{EntryType, Log, Rules, open};
 use proptest::collection::vec;
@@ -16,15 +16,21 @@ use crate::random::{self, Dice};
 
 /// A session's log with these turns.
 fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
+    branched_log_of(session, turns, Some)
+}
+
+/// A session's log with these turns, each after the turn that `after` says, given the latest one.
+fn branched_log_of(session: &Session, turns: &[Arc<Turn>], mut after: impl FnMut(usize) -> Option<usize>) -> Log {
     let mut bytes = header_line(session);
-    let (mut leaf, mut spent) = (None, None);
+    let (mut leaves, mut spent) = (Vec::<Option<String>>::new(), None);
     for turn in turns {
+        let leaf = leaves.len().checked_sub(1).and_then(&mut after).and_then(|turn| leaves[turn].clone());
         let model = session.model.as_ref();
         let origin = TurnAttribution { session: &session.id, agent: &session.agent, model, spent, seen_end: None };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
-        leaf = lines.leaf;
+        leaves.push(lines.leaf);
         spent = turn.usage.as_ref().and_then(|usage| usage.cost.as_ref()).or(spent);
     }
     open(bytes, &mut || unreachable!()).unwrap()
@@ -51,6 +57,26 @@ proptest! {
         let log = log_of(&session, finished);
         prop_assert!(log.index().damage().is_empty(), "{:?}", log.index().damage());
         prop_assert_eq!(&turns(&log), finished);
+    }
+
+    #[test]
+    fn the_turns_of_all_branches_are_read_once_each(steps in vec(any::<u64>(), 1..400), branches in vec(any::<u64>(), 60)) {
+        let session = lived(&steps);
+        let finished = &session.chats[0].turns;
+        let mut parents = vec![None];
+        // Each turn comes after a turn of any branch, or begins the conversation again.
+        let after = |latest: usize| {
+            let dice = Dice::new(branches[latest % branches.len()]).below(latest + 3);
+            let parent = if dice <= latest { Some(dice) } else { (dice == latest + 1).then_some(latest) };
+            parents.push(parent);
+            parent
+        };
+        let log = branched_log_of(&session, finished, after);
+        prop_assert_eq!(&turns_of_all_branches(&log), finished);
+        let mut branch: Vec<_> = std::iter::successors(finished.len().checked_sub(1), |turn| parents[*turn]).collect();
+        branch.reverse();
+        let branch: Vec<_> = branch.into_iter().map(|turn| finished[turn].clone()).collect();
+        prop_assert_eq!(turns(&log), branch);
     }
 
     #[test]

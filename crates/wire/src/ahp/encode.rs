@@ -66,7 +66,8 @@ pub fn direct_reply(
     action_frame(channel, action, seq, echo.map(|echo| echo.origin()), rejection_reason)
 }
 
-fn action_frame(
+/// The frame of an action.
+pub fn action_frame(
     channel: &str,
     action: &impl Serialize,
     server_seq: u64,

@@ -37,6 +37,7 @@ impl Spelling {
 
 const SESSION: &str = "ahp-session";
 const CHAT: &str = "ahp-chat";
+const TERMINAL: &str = "ahp-terminal:/";
 const MAIN: &str = "default";
 
 /// A channel, as a client named it.
@@ -47,6 +48,8 @@ pub enum ChannelName {
     Chat(ChatName),
     /// A watch, by its id.
     ResourceWatch(String),
+    /// A terminal, by its id.
+    Terminal(String),
 }
 
 /// A session's name: an id, and a scheme that must match it.
@@ -98,6 +101,9 @@ impl ChannelName {
         if let Some(id) = uri.strip_prefix("ahp-resource-watch:/") {
             return Some(ChannelName::ResourceWatch(id.to_owned()));
         }
+        if let Some(id) = uri.strip_prefix(TERMINAL) {
+            return chat_id(id).map(|id| ChannelName::Terminal(id.to_string()));
+        }
         match uri.strip_prefix(CHAT).and_then(|rest| rest.strip_prefix(":/")) {
             Some(name) => ChatName::parse(name).map(ChannelName::Chat),
             None => SessionName::parse(uri).map(ChannelName::Session),
@@ -109,7 +115,7 @@ impl ChannelName {
         match self {
             ChannelName::Session(session) => Some(session.spelling()),
             ChannelName::Chat(chat) => Some(chat.spelling()),
-            ChannelName::Root | ChannelName::ResourceWatch(_) => None,
+            ChannelName::Root | ChannelName::ResourceWatch(_) | ChannelName::Terminal(_) => None,
         }
     }
 }
@@ -145,7 +151,7 @@ impl ChatName {
     }
 }
 
-/// A chat's id, if it is a valid folder name, like a session's.
+/// A chat's or a terminal's id, if it is a valid folder name, like a session's.
 fn chat_id(id: &str) -> Option<ChatId> {
     SessionUri::from(format!("{CHAT}:/{id}")).id().map(|id| ChatId::from(id.as_str()))
 }
@@ -313,12 +319,15 @@ mod tests {
             "ahp-chat:/",
             "ahp-chat:/../x",
             "ahp-chat://a b/eA",
-            "ahp-terminal:/s1",
+            "ahp-terminal:/",
+            "ahp-terminal:/a/b",
+            "ahp-terminal://s1",
             "ahp-changeset:/s1",
             "x",
         ] {
             assert_eq!(ChannelName::parse(uri), None, "{uri}");
         }
         assert_eq!(ChannelName::parse("ahp-root://"), Some(ChannelName::Root));
+        assert_eq!(ChannelName::parse("ahp-terminal:/t1"), Some(ChannelName::Terminal("t1".into())));
     }
 }

@@ -84,8 +84,11 @@ fn words(label: String, kind: &str, text: String) -> ahp::MessageAttachment {
 
 /// A tool that a client runs.
 pub fn tool(declared: ToolDeclaration) -> core::ClientTool {
-    let ToolDeclaration { name, description, parameters, overrides_built_in_tool: _, skip_permission: _ } = declared;
-    core::ClientTool { name, description, input_schema: parameters, extra: None }
+    let ToolDeclaration { name, description, parameters, overrides_built_in_tool: _, skip_permission } = declared;
+    // Agents without a policy of their own for it ask before each call.
+    let asks_first = !skip_permission.unwrap_or(false);
+    let extra = asks_first.then(|| core::Extra::from_iter([(core::ClientTool::ASKS_FIRST.to_owned(), true.into())]));
+    core::ClientTool { name, description, input_schema: parameters, extra }
 }
 
 /// Converts a decision on a permission request. The error says why it is invalid.

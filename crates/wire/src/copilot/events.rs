@@ -500,6 +500,8 @@ records! {
         pub request_id: String,
         pub tool_call_id: Option<String>,
         pub result: PermissionResult,
+        /// `human_response`, `host_policy`, and others.
+        pub decision_source: Option<String>,
     }
 
     #[derive(Default)]
@@ -508,7 +510,7 @@ records! {
         pub kind: String,
         pub feedback: Option<String>,
         pub reason: Option<String>,
-        /// Only if rules denied it.
+        /// The rules that denied it. Grove also lists one that approved it.
         pub rules: Option<Vec<Value>>,
     }
 

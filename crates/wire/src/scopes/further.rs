@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::ahp::uri::ChannelName;
 use crate::ahp::{self, SessionAction};
 use crate::copilot::methods::Method as CopilotMethod;
 use crate::file_uri;
@@ -32,11 +33,26 @@ fn connect(params: Option<&RawValue>) -> ScopeSet {
         initial_subscriptions: Value,
         subscriptions: Value,
     }
-    let is_empty = |list: &Value| list.is_null() || list.as_array().is_some_and(Vec::is_empty);
-    match read::<Subscriptions>(params) {
-        Some(wanted) if is_empty(&wanted.initial_subscriptions) && is_empty(&wanted.subscriptions) => ScopeSet::NONE,
-        Some(_) | None => ScopeSet::NONE.with(Scope::Read),
+    const READ: ScopeSet = ScopeSet::NONE.with(Scope::Read);
+    let Some(wanted) = read::<Subscriptions>(params) else { return READ.with(Scope::Terminal) };
+    let channels = |list: Value| match list {
+        Value::Null => Vec::new(),
+        Value::Array(channels) => channels,
+        other => vec![other],
+    };
+    let wanted = [wanted.initial_subscriptions, wanted.subscriptions].map(channels).concat();
+    // Each is a name, or an object with one.
+    let mut names = wanted.iter().map(|wanted| wanted.as_str().or_else(|| wanted["channel"].as_str()));
+    match names.any(|name| name.is_some_and(is_terminal)) {
+        true => READ.with(Scope::Terminal),
+        false if wanted.is_empty() => ScopeSet::NONE,
+        false => READ,
     }
+}
+
+/// Says whether a channel is a terminal's, whose output is for those who may use terminals.
+fn is_terminal(channel: &str) -> bool {
+    matches!(ChannelName::parse(channel), Some(ChannelName::Terminal(_)))
 }
 
 /// The further scopes of a request of the Agent Host Protocol.
@@ -46,8 +62,27 @@ pub fn ahp_method(method: ahp::Method, params: Option<&RawValue>) -> ScopeSet {
     struct Settings {
         config: Option<Map<String, Value>>,
     }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct SubscribedChannel {
+        channel: String,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Access {
+        write: Option<bool>,
+    }
     match method {
         ahp::Method::Initialize | ahp::Method::Reconnect => connect(params),
+        ahp::Method::Subscribe => match read::<SubscribedChannel>(params) {
+            Some(wanted) if !is_terminal(&wanted.channel) => ScopeSet::NONE,
+            Some(_) | None => ScopeSet::NONE.with(Scope::Terminal),
+        },
+        // The change itself needs `approve` as well if it is about a protected file, which its real path decides.
+        ahp::Method::ResourceRequest => match read::<Access>(params) {
+            Some(Access { write: None | Some(false) }) => ScopeSet::NONE,
+            Some(_) | None => ScopeSet::NONE.with(Scope::Prompt),
+        },
         ahp::Method::CreateSession => match read::<Settings>(params) {
             Some(params) => settings(&params.config.unwrap_or_default()),
             None => ScopeSet::NONE.with(Scope::Approve),
@@ -102,6 +137,7 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
         working_directories: Value,
         directory: Value,
         folder: Value,
+        cwd: Value,
     }
     if method == x_grove::Method::Sessions(SessionsMethod::Browse).as_str() {
         return browsed_folders(params);
@@ -110,6 +146,7 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
         v1::Method::CreateSession.as_str(),
         ahp::Method::CreateSession.as_str(),
         ahp::Method::CreateChat.as_str(),
+        ahp::Method::CreateTerminal.as_str(),
         x_grove::Method::SetWorkingDirectory.as_str(),
         x_grove::Method::Sessions(SessionsMethod::Create).as_str(),
         x_grove::Method::Sessions(SessionsMethod::TypesForFolder).as_str(),
@@ -118,12 +155,12 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
         return Vec::new();
     }
     let Some(named) = read::<NamedFolders>(params) else { return vec![ANY_FOLDER.to_owned()] };
-    let NamedFolders { working_directory, working_directories, directory, folder } = named;
+    let NamedFolders { working_directory, working_directories, directory, folder, cwd } = named;
     let several = match working_directories {
         Value::Array(folders) => folders,
         one => vec![one],
     };
-    let all = [working_directory, directory, folder].into_iter().chain(several);
+    let all = [working_directory, directory, folder, cwd].into_iter().chain(several);
     all.filter_map(|folder| folder.as_str().map(str::to_owned)).collect()
 }
 
@@ -181,6 +218,8 @@ mod tests {
             (r#"{"initialSubscriptions":["agenthost:root"]}"#, READ),
             (r#"{"subscriptions":[{"channel":"ahp-root://"}]}"#, READ),
             (r#"{"subscriptions":"ahp-root://"}"#, READ),
+            (r#"{"initialSubscriptions":["ahp-root://","ahp-terminal:/t"]}"#, READ.with(Scope::Terminal)),
+            (r#"{"subscriptions":[{"channel":"ahp-terminal:/t","lastSeenServerSeq":0}]}"#, READ.with(Scope::Terminal)),
         ] {
             assert_eq!(connect(Some(&raw(text))), expected, "{text}");
         }
@@ -202,6 +241,28 @@ mod tests {
     }
 
     #[test]
+    fn the_output_of_a_terminal_needs_the_scope_of_terminals() {
+        let subscribe = |text: &str| ahp_method(ahp::Method::Subscribe, Some(&raw(text)));
+        let terminal = ScopeSet::NONE.with(Scope::Terminal);
+        assert_eq!(subscribe(r#"{"channel":"ahp-terminal:/t"}"#), terminal);
+        assert_eq!((subscribe("[]"), subscribe(r#"{"channel":1}"#)), (terminal, terminal));
+        assert_eq!(subscribe(r#"{"channel":"ahp-root://"}"#), ScopeSet::NONE);
+        let folders =
+            named_folders("createTerminal", Some(&raw(r#"{"channel":"ahp-terminal:/t","cwd":"file:///etc"}"#)));
+        assert_eq!(folders, ["file:///etc"]);
+    }
+
+    #[test]
+    fn asking_to_change_a_file_needs_prompt_and_asking_to_read_it_does_not() {
+        let request = |text: &str| ahp_method(ahp::Method::ResourceRequest, Some(&raw(text)));
+        let prompt = ScopeSet::NONE.with(Scope::Prompt);
+        assert_eq!(request(r#"{"uri":"file:///w","read":true}"#), ScopeSet::NONE);
+        assert_eq!(request(r#"{"uri":"file:///w","write":false}"#), ScopeSet::NONE);
+        assert_eq!(request(r#"{"uri":"file:///w","write":true}"#), prompt);
+        assert_eq!((request(r#"{"write":1}"#), request("[]")), (prompt, prompt));
+    }
+
+    #[test]
     fn params_that_cannot_be_read_here_need_all_that_they_could_need() {
         let create = |text: &str| ahp_method(ahp::Method::CreateSession, Some(&raw(text)));
         for text in [
@@ -214,7 +275,7 @@ mod tests {
         }
         assert_eq!(
             connect(Some(&raw(r#"{"subscriptions":["a:/b"],"initialSubscriptions":1,"initialSubscriptions":1}"#))),
-            READ
+            READ.with(Scope::Terminal)
         );
         let permissions = |text: &str| x_grove_method(x_grove::Method::Permissions, Some(&raw(text)));
         assert_eq!((permissions(r#"["a:/b",true]"#), permissions(r#"{"revoke":"yes"}"#)), (APPROVE, APPROVE));

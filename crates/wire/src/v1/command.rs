@@ -107,8 +107,24 @@ pub mod close_code {
 pub struct InitializeParams {
     pub protocol_version: i64,
     pub client_id: String,
+    /// The program, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_info: Option<ClientInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_subscriptions: Option<Vec<String>>,
+}
+
+/// A client's program, for people. Nothing depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClientInfo {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The name to show in place of `name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -271,7 +271,7 @@ fn a_call_takes_the_text_and_the_thought_before_it_along() {
     assert_eq!(scene.data("permission.requested")["promptRequest"]["kind"], "commands");
     assert_eq!(
         scene.data("permission.completed"),
-        json!({ "requestId": "r1", "toolCallId": "c1", "result": { "kind": "approved" } })
+        json!({ "requestId": "r1", "toolCallId": "c1", "result": { "kind": "approved" }, "decisionSource": "human_response" })
     );
     scene.must_read_as_told();
 }

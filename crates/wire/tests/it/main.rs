@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
 mod ahp_agents;
+mod ahp_echo;
 mod ahp_fixtures;
 mod ahp_properties;
 mod ahp_reduce;

@@ -458,6 +458,9 @@ fn messages_parts_calls_and_permissions_have_their_shapes() {
 fn every_command_has_its_params() {
     kept::<InitializeParams>(r#"{"protocolVersion":1,"clientId":"me"}"#);
     kept::<InitializeParams>(r#"{"protocolVersion":-1,"clientId":"me","initialSubscriptions":["agenthost:root"]}"#);
+    kept::<InitializeParams>(
+        r#"{"protocolVersion":1,"clientId":"me","clientInfo":{"name":"me","version":"1","title":"Me"}}"#,
+    );
     kept::<ReconnectParams>(r#"{"clientId":"me","lastSeenServerSeq":9,"subscriptions":["copilot:/1"]}"#);
     kept::<SubscribeParams>(r#"{"resource":"copilot:/1"}"#);
     kept::<UnsubscribeParams>(r#"{"resource":"copilot:/1"}"#);

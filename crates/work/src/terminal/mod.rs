@@ -1,9 +1,10 @@
-//! Commands on pseudo-terminals, for agents.
+//! Commands on pseudo-terminals, for agents and clients.
 //!
-//! [`Terminals`] holds those of one agent by their ids, and limits their number. Each [`Terminal`] comes with a future
+//! [`Terminals`] holds those of one user by their ids, and limits their number. Each [`Terminal`] comes with a future
 //! ([`TerminalDriver::run`]) that the caller runs: it reads the command's output, so that a command never blocks on
 //! output that nobody reads. The newest bytes are kept; a listener gets all of them as they come
-//! ([`TerminalDriver::with_listener`]).
+//! ([`TerminalDriver::with_listener`]). What a person types ([`Terminal::write`]) waits in a bounded queue for the command
+//! to read it.
 
 mod output;
 
@@ -16,8 +17,10 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::termios::Winsize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -84,12 +87,18 @@ pub enum TerminalError {
     Unknown(String),
     #[error("cannot open a pseudo-terminal: {0}")]
     Open(io::Error),
+    #[error("the command on this terminal does not read its input: {limit} pieces of it wait already")]
+    InputFull { limit: usize },
+    #[error("the command on this terminal has ended")]
+    Ended,
 }
 
 /// The time that a command's last output may take through the terminal after its end, if a leftover process keeps that
 /// open.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 const CHUNK_BYTES: usize = 16 << 10;
+/// The pieces of input that wait for a command to read them.
+pub const MAX_INPUTS: usize = 256;
 /// The default terminal type for programs.
 const KIND: (&str, &str) = ("TERM", "xterm-256color");
 
@@ -106,10 +115,18 @@ pub struct Terminals {
 pub struct Terminal {
     id: String,
     buffer: Arc<Mutex<OutputBuffer>>,
+    input: mpsc::Sender<TerminalInput>,
     /// Closed when the last handle of the terminal is dropped.
     requested: watch::Sender<RequestedState>,
     /// Closed when the driver is dropped.
     state: watch::Receiver<CommandState>,
+}
+
+/// What a terminal is told from outside.
+#[derive(Debug)]
+enum TerminalInput {
+    Bytes(Vec<u8>),
+    Size(TerminalSize),
 }
 
 /// The state of a command.
@@ -134,6 +151,7 @@ pub struct TerminalDriver {
     group: ProcessGroup,
     grace: Duration,
     buffer: Arc<Mutex<OutputBuffer>>,
+    input: mpsc::Receiver<TerminalInput>,
     requested: watch::Receiver<RequestedState>,
     state: watch::Sender<CommandState>,
     /// Receives all output.
@@ -157,18 +175,20 @@ impl Terminals {
         let (requested, its_requested) = watch::channel(RequestedState::Run);
         let buffer = Arc::new(Mutex::new(OutputBuffer::new(bytes)));
         let grace = self.limits.grace;
+        let (input, its_input) = mpsc::channel(MAX_INPUTS);
         let its_buffer = Arc::clone(&buffer);
         let screen = TerminalDriver {
             master,
             group,
             grace,
             buffer: its_buffer,
+            input: its_input,
             requested: its_requested,
             state,
             listener: None,
         };
         let id = format!("terminal-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1);
-        let terminal = Terminal { id: id.clone(), buffer, requested, state: its_state };
+        let terminal = Terminal { id: id.clone(), buffer, input, requested, state: its_state };
         let mut table = self.table();
         // Others may have been created in the meantime.
         if table.len() >= limit {
@@ -217,6 +237,26 @@ impl Terminal {
         let exit = self.exit();
         let (text, truncated) = locked(&self.buffer).text(exit.is_none());
         TerminalOutput { text, truncated, exit }
+    }
+
+    /// Gives the command input, after all earlier input.
+    pub fn write(&self, bytes: Vec<u8>) -> Result<(), TerminalError> {
+        self.tell(TerminalInput::Bytes(bytes))
+    }
+
+    /// Changes the size, after all earlier input. The command is told by a signal.
+    pub fn resize(&self, size: TerminalSize) -> Result<(), TerminalError> {
+        self.tell(TerminalInput::Size(size))
+    }
+
+    fn tell(&self, input: TerminalInput) -> Result<(), TerminalError> {
+        if self.exit().is_some() {
+            return Err(TerminalError::Ended);
+        }
+        self.input.try_send(input).map_err(|error| match error {
+            TrySendError::Full(_) => TerminalError::InputFull { limit: MAX_INPUTS },
+            TrySendError::Closed(_) => TerminalError::Ended,
+        })
     }
 
     pub async fn wait_for_exit(&self) -> Exit {
@@ -294,6 +334,7 @@ impl TerminalDriver {
         let mut ended: Option<(Exit, Instant)> = None;
         let mut listens = self.listener.is_some();
         let mut pending: Option<PendingOutput> = None;
+        let mut typed: Vec<u8> = Vec::new();
         loop {
             // A slow listener does not shorten the time of a command.
             let last_words = ended.filter(|_| pending.is_none()).map(|(_, until)| until);
@@ -318,6 +359,15 @@ impl TerminalDriver {
                         (Ok(_), None) => {}
                     }
                 }
+                Some(input) = self.input.recv(), if typed.is_empty() => match input {
+                    TerminalInput::Bytes(bytes) => typed = bytes,
+                    TerminalInput::Size(size) => resize(&self.master, size),
+                },
+                written = write(&self.master, &typed), if !typed.is_empty() => match written {
+                    Ok(bytes) => drop(typed.drain(..bytes)),
+                    // Nothing reads it any longer.
+                    Err(_) => typed.clear(),
+                },
                 exit = &mut life, if ended.is_none() => ended = Some((exit, Instant::now() + DRAIN_TIMEOUT)),
                 () = until(last_words) => open = false,
             }
@@ -365,6 +415,24 @@ async fn read(master: &AsyncFd<OwnedFd>, chunk: &mut [u8]) -> io::Result<usize> 
     }
 }
 
+async fn write(master: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = master.writable().await?;
+        match rustix::io::write(master.get_ref(), bytes) {
+            Ok(bytes) => return Ok(bytes),
+            Err(Errno::AGAIN) => ready.clear_ready(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn resize(master: &AsyncFd<OwnedFd>, size: TerminalSize) {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // It fails if the terminal is gone, which its output says as well.
+    rustix::termios::tcsetwinsize(master.get_ref(), size).ok();
+}
+
 /// Starts a program as the leader of a session with a new terminal.
 fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, ProcessGroup), TerminalError> {
     let mut command = program.command()?;
@@ -378,7 +446,8 @@ fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, Pro
     let flags = rustix::fs::fcntl_getfl(&master).map_err(|errno| TerminalError::Open(errno.into()))?;
     rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK).map_err(|errno| TerminalError::Open(errno.into()))?;
     #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
-    let master = AsyncFd::with_interest(master, Interest::READABLE).map_err(TerminalError::Open)?;
+    let master =
+        AsyncFd::with_interest(master, Interest::READABLE | Interest::WRITABLE).map_err(TerminalError::Open)?;
 
     inherit_nothing();
     let child = pty_process::blocking::Command::from(command).spawn(pts).map_err(|error| match error {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod browse;
+mod change;
 mod policy;
 #[cfg(target_os = "linux")]
 mod process;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use self::frames::{FrameTracker, settled};
 use super::capture::{CaptureDirection, CaptureTap};
@@ -24,6 +24,17 @@ pub const CALLS: usize = 64;
 const CALL: &str = "grove";
 /// The prefix of a prompt's id. Its turn follows, so that a host that comes back recognizes the answer.
 const TURN: &str = "turn:";
+
+/// The notification that a request is not waited for any more, in both directions.
+pub(crate) const CANCEL_REQUEST: &str = "$/cancel_request";
+/// The time that such a notification may take to be sent.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelCall<'a> {
+    request_id: &'a str,
+}
 
 /// The sending side of the connection to an agent.
 #[derive(Debug)]
@@ -150,8 +161,24 @@ impl AgentConnection {
         params: &P,
         patience: Duration,
     ) -> Result<Box<RawValue>, AgentCallError> {
-        let answered = async { self.ask(purpose, method, params).await?.answered().await };
-        timeout(patience, answered).await.unwrap_or(Err(AgentCallError::Slow { method, patience }))
+        let deadline = Instant::now() + patience;
+        let slow = |_| AgentCallError::Slow { method, patience };
+        let sent = timeout_at(deadline, self.ask(purpose, method, params)).await.map_err(slow)??;
+        let id = sent.id().to_owned();
+        match timeout_at(deadline, sent.answered()).await {
+            Ok(answer) => answer,
+            Err(late) => {
+                self.cancel_call(&id).await;
+                Err(slow(late))
+            }
+        }
+    }
+
+    /// Tells the agent that nobody waits for its answer to a call any more.
+    async fn cancel_call(&self, id: &str) {
+        let cancel = CancelCall { request_id: id };
+        // An agent that reads nothing is not waited for.
+        timeout(CANCEL_PATIENCE, self.notify(CANCEL_REQUEST, &cancel)).await.ok();
     }
 
     /// Sends a call. Everything sent later follows it.
@@ -166,7 +193,7 @@ impl AgentConnection {
         let frame = jsonrpc::request(&Id::from(forgets.id.as_str()), method, params);
         let frame = frame.map_err(|error| AgentCallError::Encode { method, error })?;
         self.write(&frame).await?;
-        Ok(SentCall { _pending: forgets, method, answer })
+        Ok(SentCall { pending: forgets, method, answer })
     }
 
     /// Sends a prompt without waiting for its answer. `before` gets the number that its line will have, and completes
@@ -260,12 +287,16 @@ impl PendingCall {
 
 /// A call that was sent.
 pub(crate) struct SentCall<'a> {
-    _pending: PendingCallGuard<'a>,
+    pending: PendingCallGuard<'a>,
     method: &'static str,
     answer: oneshot::Receiver<CallOutcome>,
 }
 
 impl SentCall<'_> {
+    fn id(&self) -> &str {
+        &self.pending.id
+    }
+
     pub(crate) async fn answered(self) -> Result<Box<RawValue>, AgentCallError> {
         let method = self.method;
         match self.answer.await {

@@ -15,6 +15,9 @@ const EXTRA: &str = "acp";
 /// Its entries beside unmodelled members: the ids of our terminals, and the rest of content blocks.
 const TERMINALS: &str = "terminals";
 const CONTENT: &str = "content";
+const META: &str = "_meta";
+/// The members of a call's metadata with pieces of the output of a terminal that the agent runs.
+const TERMINAL_OUTPUTS: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 
 /// Reads a `tool_call`, a `tool_call_update`, or the call of a permission request. `None` if it names no call.
 pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
@@ -53,6 +56,27 @@ pub(super) fn read(mut members: JsonObject) -> Option<ToolUpdate> {
 pub(crate) fn terminals(update: &ToolUpdate) -> Vec<String> {
     let named = update.extra.as_ref().and_then(|extra| extra.get(EXTRA)?.get(TERMINALS)?.as_array());
     named.into_iter().flatten().filter_map(|id| id.as_str().map(ToOwned::to_owned)).collect()
+}
+
+/// Takes the output of terminals that the agent runs itself out of a call's data. Agents that show such terminals send
+/// it as metadata, piece by piece.
+pub(crate) fn take_terminal_outputs(update: &mut ToolUpdate) -> Vec<String> {
+    let Some(extra) = update.extra.as_mut() else { return Vec::new() };
+    let mut outputs = Vec::new();
+    if let Some(Value::Object(members)) = extra.get_mut(EXTRA) {
+        if let Some(Value::Object(meta)) = members.get_mut(META) {
+            for name in TERMINAL_OUTPUTS {
+                if let Some(data) = meta.get(name).and_then(|output| output.get("data")).and_then(Value::as_str) {
+                    outputs.push(data.to_owned());
+                    meta.remove(name);
+                }
+            }
+        }
+        members.retain(|_, value| !is_empty(value));
+    }
+    extra.retain(|_, value| !is_empty(value));
+    update.extra.take_if(|extra| extra.is_empty());
+    outputs
 }
 
 /// Grove's kind for a kind of tool. Other kinds are distinguished by name only.

@@ -13,7 +13,7 @@ mod turn_end;
 mod update;
 mod usage;
 
-pub(crate) use call::terminals;
+pub(crate) use call::{take_terminal_outputs, terminals};
 pub(crate) use permission::{ParsedPermissionRequest, denial_reason, outcome, permission, response};
 pub(crate) use turn_end::turn_end;
 pub(crate) use update::{ParsedUpdate, UpdateContent, update};

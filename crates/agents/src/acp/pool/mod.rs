@@ -4,7 +4,7 @@ mod shims;
 mod slots;
 mod sweep;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use self::shims::ShimProcesses;
 pub(crate) use self::slots::{ProcessSlot, ProcessSlots};
 pub(crate) use self::sweep::end_processes_in;
 use super::capture::{Capture, CaptureTap};
+use super::client_tools::RelayProgram;
 
 /// Options that all processes of a host share.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct ProcessPoolOptions {
     pub private: Vec<PathBuf>,
     /// The documents that editors have open.
     pub documents: Arc<dyn Documents>,
+    /// The command that agents start to reach the tools of clients.
+    pub relay: RelayProgram,
 }
 
 /// The unsaved documents of connected editors.
@@ -52,6 +55,11 @@ pub struct ProcessPoolOptions {
 pub trait Documents: Send + Sync + std::fmt::Debug {
     /// The text of a file as an editor that takes part in the session shows it, if one does.
     async fn text(&self, session: &SessionId, path: &Path) -> Option<String>;
+
+    /// Writes a file through the editor that shows it with unsaved changes. Returns whether there was one.
+    ///
+    /// `on_disk` is the file's text.
+    async fn write(&self, session: &SessionId, path: &Path, on_disk: Option<&str>, text: &str) -> bool;
 }
 
 /// No editor is connected.
@@ -62,6 +70,10 @@ pub struct NoDocuments;
 impl Documents for NoDocuments {
     async fn text(&self, _session: &SessionId, _path: &Path) -> Option<String> {
         None
+    }
+
+    async fn write(&self, _session: &SessionId, _path: &Path, _on_disk: Option<&str>, _text: &str) -> bool {
+        false
     }
 }
 
@@ -139,6 +151,19 @@ impl ProcessPool {
     pub async fn sweep_unused(&self) {
         sweep::end_unused(&self.options.folder, |folder| self.folders.contains(folder), self.options.shim_limits.grace)
             .await;
+    }
+
+    /// Ends the shims of a host that ends, except for these chats, whose turns go on: an agent may still have been
+    /// starting, or was left because its turn seemed to run.
+    pub async fn sweep_left(&self, keep: &[(SessionId, ChatId)]) {
+        let folders_to_keep: HashSet<PathBuf> =
+            keep.iter().map(|(session, chat)| self.folder_of(session, chat)).collect();
+        sweep::end_unused(
+            &self.options.folder,
+            |folder| folders_to_keep.contains(folder),
+            self.options.shim_limits.grace,
+        )
+        .await;
     }
 
     /// Marks a shim's folder as used.

@@ -61,6 +61,9 @@ impl ProcessSlots {
 
     /// Takes a slot as soon as one is free. The process that was idle longest is asked to stop for it.
     pub(crate) async fn take(self: &Arc<Self>) -> ProcessSlot {
+        if let Some(slot) = self.try_take() {
+            return slot;
+        }
         let waiter = SlotWaiter::new(self);
         // The semaphore is never closed; a process without a permit would only not be counted.
         let permit = Arc::clone(&self.free).acquire_owned().await.ok();

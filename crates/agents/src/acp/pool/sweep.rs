@@ -47,6 +47,7 @@ pub(super) async fn sweep(folder: &Path, folders_to_keep: HashSet<PathBuf>, grac
 /// Ends every shim in the folders below this one that is not used.
 pub(super) async fn end_unused(folder: &Path, is_used: impl Fn(&Path) -> bool, grace: Duration) {
     let Ok(found) = fs::read_dir(folder) else { return };
+    let mut ending = JoinSet::new();
     for path in found.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
         let ours = path.file_name().and_then(|name| name.to_str()).is_some_and(is_shim_name);
         // A chat marks its folder before it starts a shim: a shim that is there, in a folder that is not marked, is
@@ -54,11 +55,17 @@ pub(super) async fn end_unused(folder: &Path, is_used: impl Fn(&Path) -> bool, g
         if !ours || ShimStream::find(&path).await.is_none() || is_used(&path) {
             continue;
         }
-        tracing::info!(folder = %path.display(), "ends an agent that no session uses");
-        if let Err(error) = end_processes_in(&path, grace).await {
-            tracing::warn!(folder = %path.display(), %error, "cannot end an agent that no session uses");
+        if ending.len() >= AT_ONCE {
+            ending.join_next().await;
         }
+        tracing::info!(folder = %path.display(), "ends an agent that no session uses");
+        ending.spawn(async move {
+            if let Err(error) = end_processes_in(&path, grace).await {
+                tracing::warn!(folder = %path.display(), %error, "cannot end an agent that no session uses");
+            }
+        });
     }
+    while ending.join_next().await.is_some() {}
 }
 
 /// Ends the agent in a folder, if one runs, and waits until it and its shim are gone.

@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{FileAccess, FileError, Policy, read};
 
-use super::{AgentServices, protected, refused};
+use super::{AgentServices, refused};
 use crate::acp::program::FileScope;
 use crate::acp::random;
 
@@ -137,7 +137,7 @@ impl AgentServices {
         let asks = location == FileLocation::Elsewhere && self.files == FileScope::Ask;
         let (directories, requested_path, real) = (self.directories.clone(), path.clone(), target.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let protected = protected::reason(&directories, &requested_path, &real);
+            let protected = grove_work::protection(&directories, &requested_path, &real);
             let protected = protected.or(asks.then_some(IS_ELSEWHERE))?;
             // The person who is asked sees the change.
             let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
@@ -148,14 +148,38 @@ impl AgentServices {
         Ok(PlannedWrite { path, target, existing, content: request.content, location, protected })
     }
 
-    /// Replaces a file, or creates it with the folders above it.
+    /// Replaces a file, or creates it with the folders above it. A file that an editor shows with unsaved changes is
+    /// written by the editor, so that both stay the same.
     pub(crate) async fn write(&self, planned: PlannedWrite) -> Result<acp::WriteTextFileResponse, ErrorObject> {
+        if self.is_written_by_editor(&planned).await {
+            return Ok(acp::WriteTextFileResponse::new());
+        }
         let PlannedWrite { path, target, existing, content, location, .. } = planned;
         self.make_folders(&path, &target, &existing, location).await?;
         let written = tokio::task::spawn_blocking(move || replace(&target, content.as_bytes())).await;
         let failed = |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
         written.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)?;
         Ok(acp::WriteTextFileResponse::new())
+    }
+
+    /// Writes a file through an editor, if one shows it with unsaved changes. Returns whether the file is written then.
+    ///
+    /// The editor gets the checked path, without links. It may save more than the content, which it formats; an editor
+    /// that did not save leaves the file to the host.
+    async fn is_written_by_editor(&self, planned: &PlannedWrite) -> bool {
+        let before = self.saved_text(&planned.target).await;
+        let is_written =
+            self.documents.write(&self.session, &planned.target, before.as_deref(), &planned.content).await;
+        if !is_written {
+            return false;
+        }
+        let after = self.saved_text(&planned.target).await;
+        after.is_some() && (after != before || after.as_deref() == Some(planned.content.as_str()))
+    }
+
+    /// The text of a file on disk, if it is one and not too large.
+    async fn saved_text(&self, target: &Path) -> Option<String> {
+        read(&self.unbounded, target, READ_BYTES).await.ok()?.into_text().ok()
     }
 
     /// Resolves the path of a write: its real target, and the part of it that exists.
@@ -309,6 +333,15 @@ mod tests {
         async fn text(&self, _session: &SessionId, path: &Path) -> Option<String> {
             (path == self.0).then(|| "not saved".to_owned())
         }
+
+        async fn write(&self, _session: &SessionId, path: &Path, on_disk: Option<&str>, text: &str) -> bool {
+            let is_open = path == self.0 && on_disk != Some("not saved");
+            // This editor saves some texts, formats others, and keeps the rest unsaved.
+            if is_open && !text.is_empty() {
+                fs::write(path, text.replace("ugly", "pretty")).unwrap();
+            }
+            is_open
+        }
     }
 
     struct FilesFixture {
@@ -422,6 +455,23 @@ mod tests {
         }
         assert!(!fixture.work.join("new").exists(), "not even a folder");
         assert!(!fixture.work.join("data/config").exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_with_unsaved_changes_is_written_by_the_editor_and_else_by_the_host() {
+        let fixture = fixture();
+        let open = fixture.work.join("open.txt");
+        for (content, saved) in [("new", "new"), ("ugly", "pretty"), ("", "")] {
+            fs::write(&open, "old").unwrap();
+            fixture.write(&open, content).await.unwrap();
+            assert_eq!(fs::read_to_string(&open).unwrap(), saved, "{content:?}");
+        }
+        // A file without unsaved changes, and one that is not open, are the host's.
+        for (file, before) in [(&open, "not saved"), (&fixture.work.join("a.txt"), "one")] {
+            fs::write(file, before).unwrap();
+            fixture.write(file, "ugly").await.unwrap();
+            assert_eq!(fs::read_to_string(file).unwrap(), "ugly");
+        }
     }
 
     #[tokio::test]

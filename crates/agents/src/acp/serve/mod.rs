@@ -3,7 +3,6 @@
 pub(crate) mod files;
 mod output_spill;
 mod plain;
-mod protected;
 pub(crate) mod terminals;
 
 use std::collections::{HashMap, VecDeque};

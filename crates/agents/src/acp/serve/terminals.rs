@@ -153,9 +153,11 @@ fn status(exit: Exit) -> acp::TerminalExitStatus {
 fn failed(error: TerminalError) -> ErrorObject {
     match error {
         TerminalError::Unknown(id) => not_found(&id),
-        TerminalError::TooMany { .. } | TerminalError::Process(_) | TerminalError::Open(_) => {
-            ErrorObject::internal(error.to_string())
-        }
+        TerminalError::TooMany { .. }
+        | TerminalError::Process(_)
+        | TerminalError::Open(_)
+        | TerminalError::InputFull { .. }
+        | TerminalError::Ended => ErrorObject::internal(error.to_string()),
     }
 }
 

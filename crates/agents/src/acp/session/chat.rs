@@ -15,8 +15,8 @@ use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
 use crate::agent::*;
-use crate::catalog::{self, HookSupport};
-use crate::setup::HookMode;
+use crate::catalog::HookSupport;
+use crate::setup::{AgentSetup, HookMode};
 use crate::sink::ChatSink;
 use crate::spills::SpillStore;
 
@@ -47,6 +47,9 @@ pub(crate) struct AcpChat {
     pub(super) spills: Arc<dyn SpillStore>,
     /// Whether the session has hooks.
     pub(super) hooks: HookMode,
+    /// What the session's creator configures.
+    pub(super) setup: Arc<AgentSetup>,
+    pub(super) client_tools: ClientTools,
 }
 
 /// The services that an agent gets: files, terminals, answers of a person.
@@ -59,7 +62,7 @@ pub(crate) enum ServicePolicy {
 
 /// How a program waits for the hooks of its session.
 pub(crate) fn hook_support(program: &AcpProgram) -> HookSupport {
-    catalog::agent_entry(program.id.as_str()).map(|known| known.hooks).unwrap_or_default()
+    HookSupport::of(&program.id)
 }
 
 impl AcpChat {
@@ -84,6 +87,8 @@ impl AcpChat {
             service_policy: ServicePolicy::Everything,
             spills: Arc::clone(&opening.spills),
             hooks: opening.setup.hooks,
+            setup: Arc::clone(&opening.setup),
+            client_tools: opening.client_tools.clone(),
         })
     }
 
@@ -123,6 +128,8 @@ impl AcpChat {
             service_policy: ServicePolicy::Nothing,
             spills: Arc::new(()),
             hooks: HookMode::None,
+            setup: Arc::default(),
+            client_tools: ClientTools::default(),
         }
     }
 

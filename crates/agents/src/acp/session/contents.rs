@@ -36,6 +36,8 @@ pub(super) struct CallContents {
 struct CallContent {
     gave: AccumulatedOutput,
     terminals: Vec<String>,
+    /// The output of a terminal that the agent runs itself.
+    agent_output: String,
     is_watched: bool,
     is_over: bool,
 }
@@ -51,8 +53,14 @@ impl CallContents {
         }
         let content = self.calls.entry(update.call.clone()).or_default();
         let terminals = map::terminals(update);
+        for output in map::take_terminal_outputs(update) {
+            append_bounded(&mut content.agent_output, &output, &mut self.bytes);
+        }
         let is_mentioned = update.output.is_some() || !terminals.is_empty();
         if is_mentioned {
+            if update.stage != Some(ToolStage::Failed) {
+                keep_edits(&content.gave, update.output.as_mut());
+            }
             let before = size(&content.gave);
             content.gave = update.output.clone().unwrap_or_default();
             content.terminals = terminals;
@@ -67,10 +75,10 @@ impl CallContents {
         let ends = matches!(update.stage, Some(ToolStage::Completed | ToolStage::Failed));
         if is_mentioned || ends || update.permission.is_some() {
             let gave = update.output.take().unwrap_or_else(|| content.gave.clone());
-            let (whole, _) = with_terminals(gave, &content.terminals, terminal_texts);
+            let (whole, _) = content.with_terminals(gave, terminal_texts);
             update.output = Some(whole).filter(|whole| !is_empty(whole));
         }
-        if update.output.is_some() || !is_empty(&content.gave) {
+        if update.output.is_some() || !is_empty(&content.gave) || !content.agent_output.is_empty() {
             update.result_text = None;
         }
         content.is_over |= ends;
@@ -85,7 +93,7 @@ impl CallContents {
         terminal_texts: TerminalTexts<'_>,
     ) -> Option<(AccumulatedOutput, bool)> {
         let content = self.calls.get(call).filter(|content| !content.is_over)?;
-        let (mut gave, ended) = with_terminals(content.gave.clone(), &content.terminals, terminal_texts);
+        let (mut gave, ended) = content.with_terminals(content.gave.clone(), terminal_texts);
         if gave.text.len() > LIVE_BYTES {
             gave.text.drain(..gave.text.ceil_char_boundary(gave.text.len() - LIVE_BYTES));
         }
@@ -104,21 +112,51 @@ impl CallContents {
     }
 }
 
-/// The content followed by the text of its terminals, and whether all their commands have ended.
-fn with_terminals(
-    mut gave: AccumulatedOutput,
-    terminals: &[String],
-    terminal_texts: TerminalTexts<'_>,
-) -> (AccumulatedOutput, bool) {
-    let mut ended = true;
-    for TerminalText { text, ended: this } in terminals.iter().filter_map(|id| terminal_texts(id)) {
-        ended &= this;
-        if !gave.text.is_empty() && !gave.text.ends_with('\n') && !text.is_empty() {
-            gave.text.push('\n');
+impl CallContent {
+    /// The content followed by the text of its terminals, and whether all their commands have ended.
+    fn with_terminals(
+        &self,
+        mut gave: AccumulatedOutput,
+        terminal_texts: TerminalTexts<'_>,
+    ) -> (AccumulatedOutput, bool) {
+        let mut ended = true;
+        let mut push = |text: &str| {
+            if !gave.text.is_empty() && !gave.text.ends_with('\n') && !text.is_empty() {
+                gave.text.push('\n');
+            }
+            gave.text.push_str(text);
+        };
+        for TerminalText { text, ended: this } in self.terminals.iter().filter_map(|id| terminal_texts(id)) {
+            ended &= this;
+            push(&text);
         }
-        gave.text.push_str(&text);
+        push(&self.agent_output);
+        (gave, ended)
     }
-    (gave, ended)
+}
+
+/// Keeps the edits that a call has shown: some agents end a call with a sentence in their place.
+fn keep_edits(earlier: &AccumulatedOutput, output: Option<&mut AccumulatedOutput>) {
+    let is_edit = |piece: &&ToolOutputPart| matches!(piece, ToolOutputPart::Edit { .. });
+    if let Some(output) = output
+        && !output.pieces.iter().any(|piece| is_edit(&piece))
+    {
+        output.pieces.extend(earlier.pieces.iter().filter(is_edit).cloned());
+    }
+}
+
+/// Appends to an output. If there is no room for it, the beginning of the output makes room.
+fn append_bounded(output: &mut String, more: &str, bytes: &mut usize) {
+    let more = &more[more.ceil_char_boundary(more.len().saturating_sub(MOST_BYTES))..];
+    let excess = (*bytes + more.len()).saturating_sub(MOST_BYTES);
+    let cut = output.ceil_char_boundary(excess.min(output.len()));
+    output.drain(..cut);
+    *bytes -= cut;
+    // The content of other calls takes all the room.
+    if *bytes + more.len() <= MOST_BYTES {
+        output.push_str(more);
+        *bytes += more.len();
+    }
 }
 
 fn is_empty(gave: &AccumulatedOutput) -> bool {
@@ -179,14 +217,74 @@ mod tests {
         assert!(end.structured.is_some(), "the result stays as data");
     }
 
+    fn text(text: &str) -> Value {
+        json!([{"type": "content", "content": {"type": "text", "text": text}}])
+    }
+
     #[test]
     fn content_that_is_mentioned_takes_the_place_of_what_was_there() {
         let mut contents = CallContents::default();
-        contents.complete(&mut update(json!({"content": diff()})), &no_screen);
-        let text = json!([{"type": "content", "content": {"type": "text", "text": "done"}}]);
-        let mut end = update(json!({"status": "completed", "content": text}));
+        contents.complete(&mut update(json!({"content": text("working")})), &no_screen);
+        let mut end = update(json!({"status": "completed", "content": text("done")}));
         contents.complete(&mut end, &no_screen);
         assert_eq!(end.output, Some(AccumulatedOutput { text: "done".to_owned(), pieces: vec![] }));
+    }
+
+    #[test]
+    fn a_diff_stays_until_another_takes_its_place_or_its_call_fails() {
+        let shown_after = |status: &str, content: Value| {
+            let mut contents = CallContents::default();
+            contents.complete(&mut update(json!({"content": diff()})), &no_screen);
+            let mut end = update(json!({"status": status, "content": content}));
+            contents.complete(&mut end, &no_screen);
+            end.output.unwrap()
+        };
+        let done = shown_after("completed", text("Replaced 1 occurrence"));
+        assert_eq!((done.text.as_str(), done.pieces.len()), ("Replaced 1 occurrence", 1));
+        let other = json!([{"type": "diff", "path": "/w/a", "oldText": "1", "newText": "3"}]);
+        let after =
+            |piece: &ToolOutputPart| matches!(piece, ToolOutputPart::Edit { after: Some(after), .. } if after == "3");
+        let replaced = shown_after("completed", other);
+        assert!(matches!(&replaced.pieces[..], [piece] if after(piece)), "{replaced:?}");
+        assert!(shown_after("failed", text("no such file")).pieces.is_empty());
+    }
+
+    /// An update with a piece of the output of the agent's own terminal.
+    fn output(piece: &str, status: Option<&str>) -> ToolUpdate {
+        let meta = json!({"terminal_output_delta": {"terminal_id": "own", "data": piece}});
+        update(json!({"status": status, "_meta": meta}))
+    }
+
+    #[test]
+    fn the_output_of_a_terminal_that_the_agent_runs_is_shown() {
+        let mut contents = CallContents::default();
+        let shows = json!([{"type": "terminal", "terminalId": "own"}]);
+        contents.complete(&mut update(json!({"content": shows})), &no_screen);
+        assert!(contents.complete(&mut output("one\n", None), &no_screen), "a further update is watched again");
+        assert_eq!(contents.live(&"c".into(), &no_screen).unwrap().0.text, "one\n");
+        let mut end = output("two\n", Some("completed"));
+        contents.complete(&mut end, &no_screen);
+        assert_eq!(end.output.unwrap().text, "one\ntwo\n");
+        assert_eq!(end.extra, None, "it is not kept twice");
+    }
+
+    #[test]
+    fn the_output_of_a_terminal_that_the_agent_runs_is_bounded() {
+        let mut contents = CallContents::default();
+        for _ in 0..40 {
+            contents.complete(&mut output(&"é".repeat(1 << 18), None), &no_screen);
+            assert!(contents.bytes <= MOST_BYTES);
+        }
+        let mut end = output("the end", Some("completed"));
+        contents.complete(&mut end, &no_screen);
+        let text = end.output.unwrap().text;
+        assert!(
+            text.ends_with("éthe end") && text.len() <= MOST_BYTES && text.len() > MOST_BYTES - 8,
+            "{}",
+            text.len()
+        );
+        contents.complete(&mut output(&"x".repeat(2 * MOST_BYTES), None), &no_screen);
+        assert!(contents.bytes <= MOST_BYTES);
     }
 
     #[test]

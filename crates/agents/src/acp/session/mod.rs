@@ -8,6 +8,7 @@
 //! - `process`: the state that both share. Cancelling goes there directly, since the others may be waiting.
 //! - `start`, `open`, `one_shot`: starting or attaching to a process, and opening a conversation with it.
 //! - `hooks`: the calls that the agent's own hooks ask about.
+//! - `setup`: the setup of the session, as its program takes it.
 //! - `chat`, `choices`, `contents`, `session_record`, `exit_message`: the chat's data, its settings, the content of its
 //!   tool calls, the record for the next host, and the exit of an agent.
 
@@ -23,6 +24,7 @@ mod protected;
 mod reader;
 mod requests;
 mod session_record;
+mod setup;
 mod start;
 pub(crate) mod worker;
 
@@ -37,6 +39,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use self::chat::{AcpChat, ONE_SHOT_CHAT, hook_support, one_shot_session};
 pub(crate) use self::contents::TerminalText;
 pub(crate) use self::one_shot::OneShotProcess;
+pub(crate) use self::open::AUTH_REQUIRED;
 use self::process::AgentProcess;
 use self::worker::{SessionWorker, WorkerCommand};
 use crate::agent::*;
@@ -124,6 +127,11 @@ impl AgentSession for AcpSession {
     async fn configure(&self, values: Extra) {
         // A closed session has nothing to configure.
         self.commands.send(WorkerCommand::Configure(values)).await.ok();
+    }
+
+    async fn set_title(&self, title: String) {
+        // A closed session has no title to change.
+        self.commands.send(WorkerCommand::SetTitle(title)).await.ok();
     }
 
     fn stored(&self, mark: &FrameCursor) {

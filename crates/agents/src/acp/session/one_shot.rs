@@ -1,6 +1,7 @@
 //! A process that serves one request and ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
@@ -8,10 +9,12 @@ use serde::de::DeserializeOwned;
 
 use super::chat::AcpChat;
 use super::exit_message::with_stderr_tail;
-use super::open::{fork_request, initialize_agent};
+use super::open::{ConversationError, fork_request, initialize_agent};
 use super::process::AgentProcess;
 use super::start::{LiveProcess, launch};
+use super::worker::CLOSING;
 use crate::acp::connection::AgentCallError;
+use crate::acp::login::AgentProbe;
 use crate::agent::AgentError;
 
 /// An agent's process without a conversation.
@@ -21,6 +24,7 @@ pub(crate) struct OneShotProcess {
     process: Arc<AgentProcess>,
     /// Set until it is ended.
     alive: Option<LiveProcess>,
+    probe: AgentProbe,
 }
 
 impl OneShotProcess {
@@ -29,19 +33,31 @@ impl OneShotProcess {
         // A start that is given up would leave its folder behind: it is finished in any case, and dropped then.
         let started = tokio::spawn(async move {
             match launch(&chat, slot).await {
-                Ok(alive) => Ok(Self { chat, process: Arc::clone(&alive.process), alive: Some(alive) }),
+                Ok(alive) => {
+                    let process = Arc::clone(&alive.process);
+                    Ok(Self { chat, process, alive: Some(alive), probe: AgentProbe::default() })
+                }
                 Err(error) => {
                     super::remove(chat.folder()).await;
                     Err(error)
                 }
             }
         });
-        let one_shot = started.await.map_err(|error| AgentError::Start(error.to_string()))??;
-        let greeted = initialize_agent(&one_shot.chat, &one_shot.process).await.map(drop);
+        let mut one_shot = started.await.map_err(|error| AgentError::Start(error.to_string()))??;
+        let greeted = initialize_agent(&one_shot.chat, &one_shot.process).await.map(|agent| agent.probe().clone());
         match greeted {
-            Ok(()) => Ok(one_shot),
+            Ok(probe) => {
+                one_shot.probe = probe;
+                Ok(one_shot)
+            }
             Err(error) => {
-                let error = with_stderr_tail(error.to_string(), one_shot.chat.folder()).await;
+                let has_ended =
+                    matches!(error, ConversationError::Call(AgentCallError::Ended | AgentCallError::Shim(_)));
+                let how = if has_ended { one_shot.process.wait_for_end(CLOSING).await } else { None };
+                let error = match how {
+                    Some(how) => how,
+                    None => with_stderr_tail(error.to_string(), one_shot.chat.folder()).await,
+                };
                 one_shot.end().await;
                 Err(AgentError::Start(error))
             }
@@ -52,12 +68,25 @@ impl OneShotProcess {
         self.process.capabilities()
     }
 
+    pub(crate) fn probe(&self) -> &AgentProbe {
+        &self.probe
+    }
+
     pub(crate) async fn call<P: Serialize, R: DeserializeOwned>(
         &self,
         method: &'static str,
         params: &P,
     ) -> Result<R, AgentCallError> {
-        self.process.agent_connection.call(method, params, self.chat.pool.options().patience).await
+        self.call_within(method, params, self.chat.pool.options().patience).await
+    }
+
+    pub(crate) async fn call_within<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+        patience: Duration,
+    ) -> Result<R, AgentCallError> {
+        self.process.agent_connection.call(method, params, patience).await
     }
 
     /// Copies a conversation that the agent stores, and ends; `None` if the agent cannot.

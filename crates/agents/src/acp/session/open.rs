@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use super::chat::{AcpChat, ServicePolicy};
 use super::process::AgentProcess;
-use crate::acp::connection::{AgentCallError, CallPurpose};
+use crate::acp::connection::{AgentCallError, CallPurpose, error_text};
 use crate::acp::hooks::has_own_hooks;
-use crate::catalog;
+use crate::acp::login::{AgentProbe, LOGIN_TIME, LoginMethod};
 use crate::setup::HookMode;
 
 /// The error code of an agent that requires a login first.
-pub(super) const AUTH_REQUIRED: i64 = -32000;
+pub(crate) const AUTH_REQUIRED: i64 = -32000;
 
 /// An agent after initialization.
 #[derive(Debug)]
 pub(super) struct InitializedAgent<'a> {
     chat: &'a AcpChat,
     process: &'a AgentProcess,
-    methods: Vec<acp::AuthMethod>,
+    probe: AgentProbe,
     patience: Duration,
 }
 
@@ -62,8 +62,19 @@ pub(super) enum ConversationError {
          `hooks`, or set hooks = \"best-effort\" under [copilot] in grove.toml"
     )]
     Hooks(String),
-    #[error("{0}")]
-    Auth(String),
+    #[error("{words}")]
+    LoginRequired {
+        /// The agent's own words.
+        problem: String,
+        /// What a person can do, with the problem.
+        words: String,
+        methods: Vec<LoginMethod>,
+    },
+    #[error(
+        "it does not reach the MCP server {server} over {transport}: leave the server out, limit it to other agents \
+         (`agents` in grove.toml), or choose another agent"
+    )]
+    McpTransport { server: String, transport: &'static str },
     #[error("it opened a session without giving its id")]
     MissingSessionId,
 }
@@ -85,6 +96,10 @@ pub(super) async fn initialize_agent<'a>(
             ),
         ServicePolicy::Nothing => acp::ClientCapabilities::new(),
     };
+    // `grove agents login` runs them. Older agents know the member of `_meta` alone.
+    let able = able
+        .auth(acp::AuthCapabilities::new().terminal(true))
+        .meta(acp::Meta::from_iter([("terminal-auth".to_owned(), Value::Bool(true))]));
     let request = acp::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(able)
         .client_info(acp::Implementation::new("grove", env!("CARGO_PKG_VERSION")));
@@ -103,11 +118,26 @@ pub(super) async fn initialize_agent<'a>(
     if chat.hooks == HookMode::Strict && !has_own_hooks(chat.hook_support(), info) {
         return Err(ConversationError::Hooks(chat.program.display_name.clone()));
     }
+    chat.profile.capabilities(&answer.agent_capabilities);
     process.set_capabilities(answer.agent_capabilities);
-    Ok(InitializedAgent { chat, process, methods: answer.auth_methods, patience })
+    let (name, version) = answer.agent_info.map(|info| (info.name, info.version)).unzip();
+    let probe = AgentProbe { name, version, login_methods: LoginMethod::read_all(&answer.auth_methods) };
+    Ok(InitializedAgent { chat, process, probe, patience })
 }
 
 impl InitializedAgent<'_> {
+    /// The facts that the agent told.
+    pub(super) fn probe(&self) -> &AgentProbe {
+        &self.probe
+    }
+
+    /// Has the agent log in with one of its methods. It may wait for a person.
+    pub(super) async fn log_in(&self, method: &str) -> Result<(), AgentCallError> {
+        let request = acp::AuthenticateRequest::new(method.to_owned());
+        let name = acp::AGENT_METHOD_NAMES.authenticate;
+        self.process.agent_connection.call_for(CallPurpose::Any, name, &request, LOGIN_TIME).await.map(drop)
+    }
+
     /// Reopens a conversation that the agent had before, or begins one.
     pub(super) async fn open(&self, agent_session_id: Option<&str>) -> Result<AgentConversation, ConversationError> {
         if let Some(agent_session_id) = agent_session_id
@@ -115,7 +145,12 @@ impl InitializedAgent<'_> {
         {
             return Ok(opened);
         }
-        let request = acp::NewSessionRequest::new(self.chat.cwd()).additional_directories(self.additional_folders());
+        let able = self.process.capabilities();
+        let request = acp::NewSessionRequest::new(self.chat.cwd())
+            .additional_directories(self.additional_folders())
+            .mcp_servers(self.servers()?)
+            .system_prompt(self.chat.requested_system_prompt(&able))
+            .meta(self.chat.setup_metadata(&able));
         let method = acp::AGENT_METHOD_NAMES.session_new;
         let result = self.opening(CallPurpose::Opens(None), method, &request).await?;
         let session = self.process.session().ok_or(ConversationError::MissingSessionId)?;
@@ -129,13 +164,19 @@ impl InitializedAgent<'_> {
         let mut result = None;
         if able.session_capabilities.resume.is_some() {
             let request = acp::ResumeSessionRequest::new(session.clone(), self.chat.cwd())
-                .additional_directories(self.additional_folders());
+                .additional_directories(self.additional_folders())
+                .mcp_servers(self.servers()?)
+                .system_prompt(self.chat.requested_system_prompt(&able))
+                .meta(self.chat.setup_metadata(&able));
             let method = acp::AGENT_METHOD_NAMES.session_resume;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
         if result.is_none() && able.load_session {
             let request = acp::LoadSessionRequest::new(session.clone(), self.chat.cwd())
-                .additional_directories(self.additional_folders());
+                .additional_directories(self.additional_folders())
+                .mcp_servers(self.servers()?)
+                .system_prompt(self.chat.requested_system_prompt(&able))
+                .meta(self.chat.setup_metadata(&able));
             let method = acp::AGENT_METHOD_NAMES.session_load;
             result = forgotten(self.opening(opens(), method, &request).await)?;
         }
@@ -159,7 +200,9 @@ impl InitializedAgent<'_> {
             Err(error) if error.code() == Some(AUTH_REQUIRED) => {
                 self.authenticate(&error).await?;
                 match call().await {
-                    Err(error) if error.code() == Some(AUTH_REQUIRED) => return Err(self.not_logged_in(&error)),
+                    Err(error) if error.code() == Some(AUTH_REQUIRED) => {
+                        return Err(self.login_required(&format!("it could not be logged in ({error})"), &error));
+                    }
                     other => other?,
                 }
             }
@@ -170,40 +213,54 @@ impl InitializedAgent<'_> {
 
     async fn authenticate(&self, refusal: &AgentCallError) -> Result<(), ConversationError> {
         let method = acp::AGENT_METHOD_NAMES.authenticate;
-        let Some(chosen) = &self.chat.program.auth else {
-            return Err(ConversationError::Auth(self.ways(&format!("it requires a login ({refusal})"))));
+        let wanted = &self.chat.program.auth;
+        let is_offered = |wanted: &&String| self.probe.login_methods.iter().any(|way| way.id == **wanted);
+        let Some(chosen) = wanted.iter().find(is_offered).or(wanted.first()) else {
+            return Err(self.login_required(&format!("it requires a login ({refusal})"), refusal));
         };
         let request = acp::AuthenticateRequest::new(chosen.clone());
         let answer = self.process.agent_connection.call_for(CallPurpose::Any, method, &request, self.patience).await;
-        answer.map(drop).map_err(|error| self.not_logged_in(&error))
+        answer.map(drop).map_err(|error| self.login_required(&format!("it could not be logged in ({error})"), refusal))
     }
 
-    fn not_logged_in(&self, error: &AgentCallError) -> ConversationError {
-        ConversationError::Auth(self.ways(&format!("it could not be logged in ({error})")))
+    fn login_required(&self, problem: &str, refusal: &AgentCallError) -> ConversationError {
+        let own_words = match refusal {
+            AgentCallError::Refused { error, .. } => error_text(error),
+            other => other.to_string(),
+        };
+        let methods = self.probe.login_methods.clone();
+        ConversationError::LoginRequired { problem: own_words, words: self.ways(problem), methods }
     }
 
     /// Instructions for the person to log in.
     fn ways(&self, problem: &str) -> String {
         let name = &self.chat.program.display_name;
-        let log_in = match catalog::agent_entry(self.chat.program.id.as_str()) {
-            Some(known) => known.log_in.to_owned(),
+        let log_in = match &self.chat.program.known {
+            Some(known) => known.log_in.clone(),
             None => format!("log in with {name} itself"),
         };
+        let id = &self.chat.program.id;
         let ways: Vec<String> = self
-            .methods
+            .probe
+            .login_methods
             .iter()
-            .map(|way| match way.description() {
-                Some(description) => format!("`{}` ({}: {description})", way.id().0, way.name()),
-                None => format!("`{}` ({})", way.id().0, way.name()),
+            .map(|way| match &way.description {
+                Some(description) => format!("`{}` ({}: {description})", way.id, way.name),
+                None => format!("`{}` ({})", way.id, way.name),
             })
             .collect();
         match ways.as_slice() {
             [] => format!("{problem}: {log_in}, then try again"),
             ways => format!(
-                "{problem}: {log_in}, or set `auth` in its settings to one of {}, then try again",
+                "{problem}: {log_in}, or use one of its methods {} with `grove agents login {id}` or as `auth` in its \
+                 settings, then try again",
                 ways.join(", ")
             ),
         }
+    }
+
+    fn servers(&self) -> Result<Vec<acp::McpServer>, ConversationError> {
+        self.chat.requested_servers(&self.process.capabilities(), self.process.tools.as_deref())
     }
 
     fn additional_folders(&self) -> Vec<PathBuf> {

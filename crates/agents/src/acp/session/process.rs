@@ -1,6 +1,7 @@
 //! An agent's process: the state that its reader, its worker and the session share.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::choices::Choices;
 use super::contents::CallContents;
 use super::session_record::TurnOutcome;
+use crate::acp::client_tools::ToolCalls;
 use crate::acp::connection::{AgentConnection, FrameTracker, settled};
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
@@ -30,6 +32,8 @@ pub(crate) struct AgentProcess {
     pub(super) agent_connection: AgentConnection,
     pub(super) services: Arc<AgentServices>,
     pub(super) folder: PathBuf,
+    /// The calls of clients' tools; `None` if it has none.
+    pub(super) tools: Option<Arc<ToolCalls>>,
     state: Mutex<ProcessState>,
     /// The content of its turn's calls. Never locked together with the state.
     contents: Mutex<CallContents>,
@@ -50,11 +54,15 @@ struct ProcessState {
     last: Option<(TurnId, TurnOutcome)>,
     /// The last turn was cancelled before it ended.
     last_was_cancelled: bool,
+    /// A person denied a request of the newest turn.
+    was_denied: bool,
+    /// The last turn failed because the agent requires a login.
+    last_needs_login: bool,
     /// The last frame that no host will read again once all reports are stored.
     reported: u64,
     ended: Option<String>,
     /// The ids of the agent's requests that are not answered yet. [`ASKED`] bounds them.
-    open_requests: HashSet<String>,
+    open_requests: HashMap<String, watch::Sender<bool>>,
 }
 
 /// Our conversation.
@@ -86,8 +94,8 @@ pub(super) enum TurnOrigin {
 
 /// The parts of a turn that reporting needs.
 #[derive(Clone, Debug)]
-pub(super) struct TurnHandle {
-    pub(super) sink: TurnSink,
+pub(crate) struct TurnHandle {
+    pub(crate) sink: TurnSink,
     cancelled: watch::Receiver<Option<Instant>>,
 }
 
@@ -99,13 +107,14 @@ pub(super) struct ProcessStart {
     pub(super) capabilities: acp::AgentCapabilities,
     pub(super) choices: Choices,
     pub(super) turn: Option<RunningTurn>,
+    pub(super) tools: Option<Arc<ToolCalls>>,
 }
 
 impl ProcessStart {
     /// The state of a process that was just started.
-    pub(super) fn fresh(frames: FrameTracker) -> Self {
+    pub(super) fn fresh(frames: FrameTracker, tools: Option<Arc<ToolCalls>>) -> Self {
         let (capabilities, choices) = (acp::AgentCapabilities::default(), Choices::default());
-        Self { frames, session: None, capabilities, choices, turn: None }
+        Self { frames, session: None, capabilities, choices, turn: None, tools }
     }
 }
 
@@ -117,7 +126,7 @@ impl RunningTurn {
 
 impl TurnHandle {
     /// Waits until the turn is cancelled or over.
-    pub(super) async fn cancelled(mut self) {
+    pub(crate) async fn cancelled(mut self) {
         self.cancelled.wait_for(Option::is_some).await.map(drop).ok();
     }
 }
@@ -129,7 +138,7 @@ impl AgentProcess {
         folder: PathBuf,
         beginning: ProcessStart,
     ) -> Self {
-        let ProcessStart { frames, session, capabilities, choices, turn } = beginning;
+        let ProcessStart { frames, session, capabilities, choices, turn, tools } = beginning;
         let conversation = session.map_or(ConversationState::Opening(Vec::new()), ConversationState::Open);
         let state = ProcessState {
             frames,
@@ -139,14 +148,17 @@ impl AgentProcess {
             turn,
             last: None,
             last_was_cancelled: false,
+            was_denied: false,
+            last_needs_login: false,
             reported: 0,
             ended: None,
-            open_requests: HashSet::new(),
+            open_requests: HashMap::new(),
         };
         Self {
             agent_connection,
             services: Arc::new(services),
             folder,
+            tools,
             state: Mutex::new(state),
             contents: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -216,9 +228,20 @@ impl AgentProcess {
 
     // Its requests.
 
-    /// Notes a request of the agent. `false`: one with the same id is not answered yet.
-    pub(super) fn open_request(&self, id: &Id) -> bool {
-        self.state().open_requests.insert(id.as_json().to_owned())
+    /// Notes a request of the agent, unless one with the same id is not answered yet. The receiver learns if the agent
+    /// cancels it.
+    pub(super) fn open_request(&self, id: &Id) -> Option<watch::Receiver<bool>> {
+        match self.state().open_requests.entry(id.as_json().to_owned()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(entry) => Some(entry.insert(watch::Sender::new(false)).subscribe()),
+        }
+    }
+
+    /// Notes that the agent does not wait for the answer to a request any more. The id is JSON.
+    pub(super) fn cancel_request(&self, id: &str) {
+        if let Some(cancelled) = self.state().open_requests.get(id) {
+            cancelled.send_replace(true);
+        }
     }
 
     pub(super) fn close_request(&self, id: &Id) {
@@ -308,6 +331,7 @@ impl AgentProcess {
         }
         state.frames.turn_began();
         state.turn = Some(turn);
+        state.was_denied = false;
         let handled = state.frames.handled();
         drop(state);
         self.contents().clear();
@@ -315,8 +339,18 @@ impl AgentProcess {
         Some(handled)
     }
 
+    /// Notes that a person denied a request of the turn.
+    pub(super) fn note_denial(&self) {
+        self.state().was_denied = true;
+    }
+
+    /// Returns whether a person denied a request of the newest turn.
+    pub(super) fn was_denied(&self) -> bool {
+        self.state().was_denied
+    }
+
     /// The turn that reports belong to.
-    pub(super) fn turn(&self) -> Option<TurnHandle> {
+    pub(crate) fn turn(&self) -> Option<TurnHandle> {
         let state = self.state();
         let running = state.turn.as_ref().filter(|turn| turn.cancelled.borrow().is_none())?;
         Some(TurnHandle { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
@@ -347,6 +381,7 @@ impl AgentProcess {
         let ended = result.as_ref().map_or_else(|error| TurnOutcome::Failed(error.to_string()), |()| TurnOutcome::Well);
         state.last = Some((turn.sink.turn().clone(), ended));
         state.last_was_cancelled = turn.cancelled.borrow().is_some();
+        state.last_needs_login = matches!(result, Err(AgentError::LoginRequired { .. }));
         drop(state);
         // If nobody waits any more, it was cancelled.
         turn.reply.send(result).ok();
@@ -362,6 +397,11 @@ impl AgentProcess {
     pub(super) fn was_cancelled(&self) -> bool {
         let state = self.state();
         state.turn.as_ref().map_or(state.last_was_cancelled, |turn| turn.cancelled.borrow().is_some())
+    }
+
+    /// Returns whether the last turn failed because the agent requires a login.
+    pub(super) fn needs_login(&self) -> bool {
+        self.state().last_needs_login
     }
 
     /// Marks a turn as cancelled, and notifies the agent. Repeated notifications do no harm.
@@ -392,6 +432,14 @@ impl AgentProcess {
     /// The reason of its end, once it has ended.
     pub(super) fn ended(&self) -> Option<String> {
         self.state().ended.clone()
+    }
+
+    /// The reason of its end, which its reader is about to know: it waits for that at most so long.
+    pub(super) async fn wait_for_end(&self, most: Duration) -> Option<String> {
+        let mut changes = self.changes();
+        let known = async { while self.ended().is_none() && changes.changed().await.is_ok() {} };
+        timeout(most, known).await.ok();
+        self.ended()
     }
 
     /// Gives up its turn and its unstored reports: the turn counts as cancelled, and every frame as settled.

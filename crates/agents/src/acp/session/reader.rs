@@ -15,21 +15,26 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::chat::AcpChat;
 use super::exit_message::{describe_exit, with_stderr_tail};
 use super::open::AUTH_REQUIRED;
 use super::process::{AgentProcess, TurnHandle, TurnOrigin};
-use crate::acp::connection::{CallPurpose, FrameTracker, error_text, turn_of};
+use super::worker::until;
+use crate::acp::client_tools::Shown;
+use crate::acp::connection::{CANCEL_REQUEST, CallPurpose, FrameTracker, error_text, turn_of};
 use crate::acp::map::{self, ParsedUpdate, UpdateContent};
 use crate::acp::pool::end_processes_in;
+use crate::acp::program::AcpProgram;
 use crate::agent::*;
 
 /// The time that an agent's last frames wait to be stored before the shim may forget them.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// The lines, and their bytes, that a shim may keep beyond what it has to. Each acknowledgement wakes the shim.
 const UNACKNOWLEDGED: (u64, usize) = (64, 16 << 10);
+/// The time for which a turn waits for updates behind its end: some agents send the last ones a moment later.
+const LATE: Duration = Duration::from_millis(25);
 /// The interval at which the output of a running terminal is shown.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
 
@@ -85,6 +90,15 @@ pub(super) struct ProcessReader {
     pub(super) tasks: JoinSet<CallEffect>,
     /// The newest permission request of each call of the turn.
     pub(super) asking: HashMap<ToolCallId, watch::Receiver<PermissionState>>,
+    /// The end of the turn, while its last updates may still come.
+    ending: Option<EndingTurn>,
+}
+
+/// A turn that has ended, until that is reported.
+#[derive(Debug)]
+struct EndingTurn {
+    result: Result<(), AgentError>,
+    deadline: Instant,
 }
 
 /// The state of a permission request.
@@ -111,8 +125,18 @@ pub(super) struct DecodedFrame {
     /// An earlier host has reported it.
     pub(super) again: bool,
     pub(super) events: Vec<AgentEvent>,
+    /// Becomes true if the agent cancels the request of this frame.
+    pub(super) cancelled: Option<watch::Receiver<bool>>,
     /// The turn is over.
     ended: Option<Result<(), AgentError>>,
+}
+
+/// The params of `$/cancel_request`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CancelledRequest<'a> {
+    #[serde(borrow)]
+    request_id: &'a RawValue,
 }
 
 /// The reason why reading ends.
@@ -127,12 +151,13 @@ enum ReaderExit {
 impl ProcessReader {
     pub(super) fn new(chat: Arc<AcpChat>, process: Arc<AgentProcess>, shim: ShimReader, past: HandledFrames) -> Self {
         let unacknowledged = Unacknowledged::default();
-        Self { chat, process, shim, unacknowledged, past, tasks: JoinSet::new(), asking: HashMap::new() }
+        Self { chat, process, shim, unacknowledged, past, tasks: JoinSet::new(), asking: HashMap::new(), ending: None }
     }
 
     pub(super) async fn run(mut self) {
         let mut settled = self.process.settled();
         let over = self.listen(&mut settled).await;
+        self.finish_turn();
         match over {
             ReaderExit::Agent(number, end) => self.agent_ended(number, &end, settled).await,
             ReaderExit::Shim(error) => self.shim_failed(error).await,
@@ -144,6 +169,7 @@ impl ProcessReader {
     async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> ReaderExit {
         loop {
             let acknowledges = self.unacknowledged.is_large();
+            let deadline = self.ending.as_ref().map(|ending| ending.deadline);
             tokio::select! {
                 read = self.shim.read() => match read {
                     Ok(FromAgent::Line { number, line }) => {
@@ -166,8 +192,24 @@ impl ProcessReader {
                     // If it fails, so does the next read.
                     self.process.agent_connection.shim().acknowledge(upto).await.ok();
                 }
+                () = until(deadline) => self.finish_turn(),
             }
         }
+    }
+
+    /// Ends the turn if its end has come.
+    fn finish_turn(&mut self) {
+        let Some(EndingTurn { result, .. }) = self.ending.take() else { return };
+        self.asking.clear();
+        if let Some(tools) = &self.process.tools {
+            tools.end_turn();
+        }
+        let services = Arc::clone(&self.process.services);
+        self.tasks.spawn(async move {
+            services.release_terminals().await;
+            CallEffect::None
+        });
+        self.process.finish(result);
     }
 
     async fn frame(&mut self, number: u64, line: &[u8]) -> Result<(), AgentError> {
@@ -175,7 +217,7 @@ impl ProcessReader {
         if again && !self.past.open.remove(&number) {
             return Ok(());
         }
-        let mut decoded = DecodedFrame { frame: number, again, events: Vec::new(), ended: None };
+        let mut decoded = DecodedFrame { frame: number, again, events: Vec::new(), cancelled: None, ended: None };
         self.decode(line, &mut decoded).await;
         self.process.with_frames(|frames| {
             frames.mark_handled(number);
@@ -187,13 +229,7 @@ impl ProcessReader {
             self.report(decoded.events).await?;
         }
         if let Some(result) = decoded.ended {
-            self.asking.clear();
-            let services = Arc::clone(&self.process.services);
-            self.tasks.spawn(async move {
-                services.release_terminals().await;
-                CallEffect::None
-            });
-            self.process.finish(result);
+            self.ending = Some(EndingTurn { result, deadline: Instant::now() + LATE });
         }
         Ok(())
     }
@@ -225,6 +261,12 @@ impl ProcessReader {
         match message {
             RpcMessage::Request(request) => self.request(request, decoded).await,
             RpcMessage::Notification { .. } if decoded.again => {}
+            RpcMessage::Notification { method, params } if method == CANCEL_REQUEST => {
+                let cancelled = params.and_then(|params| serde_json::from_str::<CancelledRequest>(params.get()).ok());
+                if let Some(cancelled) = cancelled {
+                    self.process.cancel_request(cancelled.request_id.get());
+                }
+            }
             RpcMessage::Notification { method, params } => {
                 if method == acp::CLIENT_METHOD_NAMES.session_update {
                     self.update(params, decoded);
@@ -262,6 +304,7 @@ impl ProcessReader {
         }
         match content {
             UpdateContent::Events(mut events) => {
+                events.retain(|event| self.is_shown(event));
                 for event in &mut events {
                     if let AgentEvent::Tool(update) = event {
                         self.complete(update);
@@ -275,6 +318,14 @@ impl ProcessReader {
             UpdateContent::Options(options) => {
                 self.chosen(decoded, self.process.with_choices(|choices| choices.take_options(options)));
             }
+        }
+    }
+
+    /// Returns whether an event is shown: a call of a client's tool is shown as the client's call alone.
+    fn is_shown(&self, event: &AgentEvent) -> bool {
+        match (&self.process.tools, event) {
+            (Some(tools), AgentEvent::Tool(update)) => tools.note(update) == Shown::Yes,
+            _ => true,
         }
     }
 
@@ -308,7 +359,7 @@ impl ProcessReader {
         let Some(id) = id.text() else { return };
         if let Some(turn) = turn_of(&id) {
             if self.process.runs(turn) {
-                let (events, result) = answered(outcome, &self.chat.program.display_name);
+                let (events, result) = answered(outcome, &self.chat.program, self.process.was_denied());
                 decoded.events.extend(events);
                 decoded.ended = Some(result);
             }
@@ -406,17 +457,25 @@ async fn watch_terminals(process: &AgentProcess, turn: &TurnHandle, call: &ToolC
 }
 
 /// The end of a turn, by the answer to its prompt.
-fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEvent>, Result<(), AgentError>) {
+fn answered(
+    outcome: Result<&RawValue, ErrorObject>,
+    program: &AcpProgram,
+    was_denied: bool,
+) -> (Vec<AgentEvent>, Result<(), AgentError>) {
     let failed = |why: String| (Vec::new(), Err(AgentError::TurnFailed(why)));
     match outcome {
         Ok(result) => match serde_json::from_str::<acp::PromptResponse>(result.get()) {
-            Ok(response) => map::turn_end(&response),
+            Ok(response) => map::turn_end(&response, was_denied),
             Err(error) => failed(format!("the agent's answer to the prompt is invalid: {error}")),
         },
-        Err(error) if error.code == AUTH_REQUIRED => failed(format!(
-            "the agent requires you to log in ({}): log in with {name} itself, then try again",
-            error_text(&error)
-        )),
+        Err(error) if error.code == AUTH_REQUIRED => {
+            let AcpProgram { id, display_name, .. } = program;
+            let words = format!(
+                "{display_name} requires you to log in ({}): run `grove agents login {id}`, then try again",
+                error_text(&error)
+            );
+            (Vec::new(), Err(AgentError::LoginRequired { words, has_methods: false }))
+        }
         Err(error) => failed(format!("the agent says: {}", error_text(&error))),
     }
 }

@@ -22,6 +22,9 @@ use crate::acp::map;
 use crate::acp::serve::AgentServices;
 use crate::agent::*;
 
+/// The error code of a request that its sender has cancelled.
+const CANCELLED: i64 = -32800;
+
 /// A call about a conversation.
 trait SessionScoped {
     fn session(&self) -> &acp::SessionId;
@@ -56,10 +59,11 @@ impl ProcessReader {
             return self.refuse(&id, error).await;
         }
         // Two answers with one id could not be told apart. The first request keeps its answer.
-        if !self.process.open_request(&id) {
+        let Some(cancelled) = self.process.open_request(&id) else {
             let problem = format!("a request with the id {} is not answered yet: give each its own id", id.as_json());
             return self.refuse(&id, ErrorObject::new(code::INVALID_REQUEST, problem)).await;
-        }
+        };
+        decoded.cancelled = Some(cancelled);
         // Nothing slow happens here: the next line would wait for it.
         let result = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, decoded),
@@ -108,6 +112,9 @@ impl ProcessReader {
         if let Some(prompt) = &mut update.permission {
             prompt.asks = self.chat.asked_party();
         }
+        if let Some(tools) = self.process.tools.as_ref().filter(|_| !decoded.again) {
+            tools.ask(&mut update);
+        }
         let event = AgentEvent::Tool(update);
         // A call asks one question at a time: another waits until the first is answered.
         let mut held = None;
@@ -129,6 +136,7 @@ impl ProcessReader {
         let (tell, asking) = watch::channel(PermissionState::Open);
         self.asking.insert(call, asking);
         let patience = self.chat.pool.options().patience;
+        let process = Arc::clone(&self.process);
         self.answer(id, decoded, CallEffect::None, async move {
             let verdict = match held {
                 None => answered(verdict, turn, patience).await,
@@ -142,6 +150,9 @@ impl ProcessReader {
                     over => over,
                 },
             };
+            if verdict.as_ref().is_some_and(|verdict| verdict.decision == Decision::Denied) {
+                process.note_denial();
+            }
             tell.send_replace(PermissionState::Answered(verdict.clone()));
             json(&map::response(&offered, verdict.as_ref()))
         });
@@ -261,8 +272,18 @@ impl ProcessReader {
     ) {
         let (process, id, frame) = (Arc::clone(&self.process), id.clone(), decoded.frame);
         process.with_frames(|frames| frames.wants_answer(frame));
+        let mut cancelled = decoded.cancelled.clone();
         self.tasks.spawn(async move {
-            let outcome = outcome.await;
+            let is_cancelled = async {
+                match &mut cancelled {
+                    Some(cancelled) => drop(cancelled.wait_for(|is_cancelled| *is_cancelled).await),
+                    None => std::future::pending().await,
+                }
+            };
+            let outcome = tokio::select! {
+                outcome = outcome => outcome,
+                () = is_cancelled => Err(ErrorObject::new(CANCELLED, "the request was cancelled")),
+            };
             // The agent may use the id again as soon as it has the answer.
             process.close_request(&id);
             // If it cannot be sent, the agent is gone.

@@ -17,6 +17,7 @@ use super::hooks::HookServer;
 use super::process::{AgentProcess, ProcessStart, RunningTurn, TurnOrigin};
 use super::reader::{HandledFrames, ProcessReader};
 use super::session_record::SessionRecord;
+use crate::acp::client_tools::{ToolCalls, ToolServer, is_call};
 use crate::acp::connection::{AgentConnection, FrameTracker};
 use crate::acp::hooks;
 use crate::acp::pool::{ProcessSlot, end_processes_in};
@@ -39,6 +40,8 @@ pub(super) struct LiveProcess {
     grace: Duration,
     /// Answers the agent's own hooks.
     _hooks: Option<HookServer>,
+    /// Serves the tools of clients while it runs.
+    _tools: Option<ToolServer>,
 }
 
 /// The state of an earlier host's turn.
@@ -56,6 +59,8 @@ pub(super) struct OngoingTurn {
     stream: ShimStream,
     session_record: SessionRecord,
     past: HandledFrames,
+    /// Calls of clients' tools that were open.
+    calls: Vec<PendingAnswer>,
 }
 
 /// Starts the agent's program. Nothing is sent to it yet.
@@ -63,8 +68,11 @@ pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<Liv
     let command = chat.program.find()?;
     chat.ensure_folders()?;
     SessionRecord::forget(chat.folder());
-    let mut agent =
-        Program { command, args: chat.program.args.clone(), env: chat.program.env.clone(), cwd: chat.cwd() };
+    let tools = tools_of(chat)?;
+    let mut args = chat.program.args.clone();
+    let prepared = chat.setup_arguments(tools.as_deref());
+    args.extend(prepared.map_err(|error| AgentError::Start(format!("its MCP servers cannot be passed on: {error}")))?);
+    let mut agent = Program { command, args, env: chat.program.env.clone(), cwd: chat.cwd() };
     let pool = chat.pool.options();
     hooks::prepare(chat.hook_support(), chat.hooks, &pool.shim.program, chat.folder(), &mut agent)?;
     let options = ShimOptions { folder: chat.folder.clone(), agent, limits: pool.shim_limits };
@@ -82,8 +90,29 @@ pub(super) async fn launch(chat: &Arc<AcpChat>, slot: ProcessSlot) -> Result<Liv
         }
     };
     let process = u64::from(random::number().max(1));
-    let beginning = ProcessStart::fresh(FrameTracker::new(process, 0));
+    let beginning = ProcessStart::fresh(FrameTracker::new(process, 0), tools);
     Ok(LiveProcess::new(chat, stream, slot, beginning, HandledFrames::default()))
+}
+
+/// The calls of clients' tools, if there are any that the agent may call.
+fn tools_of(chat: &AcpChat) -> Result<Option<Arc<ToolCalls>>, AgentError> {
+    let filter = &chat.setup.tool_filter;
+    if chat.client_tools.allowed(filter).is_empty() {
+        return Ok(None);
+    }
+    let start = || ToolCalls::start(chat.folder(), chat.client_tools.clone(), filter.clone());
+    let tools = chat.make_folder().and_then(|()| start());
+    let failed = |error| AgentError::Start(format!("the tools of clients cannot be offered to it: {error}"));
+    Ok(Some(Arc::new(tools.map_err(failed)?)))
+}
+
+/// Returns whether a request is about the result of a client's call, or permission for a call over MCP.
+fn is_of_client(waiting: &PendingRequest) -> bool {
+    match &waiting.answer_from {
+        PendingAnswer::Result(..) => true,
+        PendingAnswer::Permission(call, _) => is_call(call),
+        PendingAnswer::Question(_) => false,
+    }
 }
 
 /// Attaches to the agent that works on a turn of an earlier host.
@@ -109,9 +138,11 @@ pub(super) async fn attach(
         stream.end(chat.pool.options().shim_limits.grace).await.ok();
         return Ok(AttachOutcome::NeverSent);
     }
-    let waiting = from.waiting.into_iter().map(|waiting| (waiting.request, waiting.answer_from)).collect();
+    let (calls, waiting): (Vec<_>, Vec<_>) = from.waiting.into_iter().partition(is_of_client);
+    let calls = calls.into_iter().map(|waiting| waiting.answer_from).collect();
+    let waiting = waiting.into_iter().map(|waiting| (waiting.request, waiting.answer_from)).collect();
     let past = HandledFrames { upto: mark.frame, open, waiting };
-    Ok(AttachOutcome::RunningTurn(Box::new(OngoingTurn { stream, session_record, past })))
+    Ok(AttachOutcome::RunningTurn(Box::new(OngoingTurn { stream, session_record, past, calls })))
 }
 
 impl OngoingTurn {
@@ -121,13 +152,16 @@ impl OngoingTurn {
 
     /// Continues the turn.
     pub(super) fn on(self, chat: &Arc<AcpChat>, turn: RunningTurn) -> LiveProcess {
-        let Self { stream, session_record, past } = self;
+        let Self { stream, session_record, past, calls } = self;
+        let (offered, filter) = (chat.client_tools.clone(), chat.setup.tool_filter.clone());
+        let tools = ToolCalls::resume(chat.folder(), offered, filter, calls).map(Arc::new);
         let beginning = ProcessStart {
             frames: FrameTracker::new(session_record.process, past.upto),
             session: Some(session_record.session),
             capabilities: session_record.capabilities,
             choices: Choices::again(session_record.said),
             turn: Some(turn),
+            tools,
         };
         LiveProcess::new(chat, stream, chat.pool.slots().take_anyway(), beginning, past)
     }
@@ -151,13 +185,21 @@ impl LiveProcess {
         let (taken, (reader, writer)) = (stream.taken(), stream.split());
         let tag = random::tag();
         let services = AgentServices::new(chat.service_scope(), tag.clone());
-        let tap = chat.pool.tap(&chat.program.id, &chat.session, chat.program.env.values());
+        let tools = beginning.tools.clone();
+        let secret = tools.as_ref().map(|tools| tools.secret());
+        let tap = chat.pool.tap(&chat.program.id, &chat.session, chat.secrets().chain(&secret));
         let agent_connection = AgentConnection::new(writer, taken, tag, tap);
         let process = Arc::new(AgentProcess::new(agent_connection, services, chat.folder.clone(), beginning));
+        let serve = |tools: Arc<ToolCalls>| {
+            tools.serve(&process);
+            let failed = |error: &std::io::Error| tracing::warn!(%error, "the tools of clients cannot be served");
+            ToolServer::start(tools).inspect_err(failed).ok()
+        };
+        let tools = tools.and_then(serve);
         let reader = ProcessReader::new(Arc::clone(chat), Arc::clone(&process), reader, past);
         let reader = tokio::spawn(reader.run());
         let _hooks = HookServer::start(chat, &process);
-        Self { _hooks, process, slot, reader, grace: chat.pool.options().shim_limits.grace }
+        Self { process, slot, reader, grace: chat.pool.options().shim_limits.grace, _hooks, _tools: tools }
     }
 
     /// Ends the agent with all that it started.
@@ -168,7 +210,7 @@ impl LiveProcess {
 
     /// The same with another grace period, if that is shorter.
     pub(super) async fn end_within(self, grace: Duration) {
-        let Self { process, slot, mut reader, grace: longest, _hooks } = self;
+        let Self { process, slot, mut reader, grace: longest, _hooks, _tools } = self;
         let grace = grace.min(longest);
         // Reports that are not stored yet are not waited for.
         process.let_go();

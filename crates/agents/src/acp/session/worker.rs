@@ -3,6 +3,7 @@
 
 mod configure;
 mod fork;
+mod login;
 mod start;
 
 use std::sync::Arc;
@@ -15,9 +16,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use self::login::login_question_id;
 use super::chat::AcpChat;
 use super::choices::ChosenSetting;
 use super::exit_message::with_stderr_tail;
+use super::one_shot::OneShotProcess;
 use super::open::ContextRetention;
 use super::process::{AgentProcess, RunningTurn, TurnOrigin};
 use super::session_record::{PromptRecord, SessionRecord, TurnOutcome};
@@ -37,6 +40,10 @@ pub const CLOSING: Duration = Duration::from_secs(5);
 const DEAF_GRACE: Duration = Duration::from_secs(1);
 /// The time that the host may take to store the end of a turn when it stops.
 const STORING: Duration = Duration::from_secs(1);
+/// The time that an agent may take to list the tools of clients again, after they have changed.
+const LISTING: Duration = Duration::from_secs(2);
+/// The bytes of a system message that the conversation shows.
+const SHOWN_MESSAGE: usize = 2_000;
 /// The time after which a turn tells what it waits for.
 const SILENCE: Duration = Duration::from_millis(1_500);
 
@@ -48,6 +55,7 @@ pub(super) enum WorkerCommand {
     Prompt(Box<Prompt>, TurnSink, TurnReply),
     Resume(Box<Prompt>, Resumption, TurnSink, TurnReply),
     Configure(Extra),
+    SetTitle(String),
     Fork(ForkReply),
     Close(CloseReason, oneshot::Sender<()>),
 }
@@ -70,8 +78,14 @@ pub(super) struct SessionWorker {
     context_retention: ContextRetention,
     /// The agent's own conversation could not be reopened, and nobody was told yet.
     lost_conversation: bool,
+    /// No prompt was accepted yet: it may be that nothing was ever said.
+    may_be_unprompted: bool,
     /// Copies made by other processes, while there is no process here.
     copies: JoinSet<()>,
+    /// The title that the agent has to be told.
+    title: Option<String>,
+    /// The open question how to log in, and its answer, of a turn that an earlier host began.
+    login_question: Option<PendingRequest>,
 }
 
 /// The reason to look at a process.
@@ -102,7 +116,10 @@ impl SessionWorker {
             refused: Vec::new(),
             context_retention,
             lost_conversation: false,
+            may_be_unprompted: true,
             copies: JoinSet::new(),
+            title: None,
+            login_question: None,
         }
     }
 
@@ -123,6 +140,10 @@ impl SessionWorker {
                     self.resume(*prompt, from, turn, reply).await;
                 }
                 WakeReason::WorkerCommand(Some(WorkerCommand::Configure(values))) => self.configure(values).await,
+                WakeReason::WorkerCommand(Some(WorkerCommand::SetTitle(title))) => {
+                    self.title = Some(title);
+                    self.send_title().await;
+                }
                 WakeReason::WorkerCommand(Some(WorkerCommand::Fork(copied))) => self.fork(copied).await,
                 WakeReason::WorkerCommand(Some(WorkerCommand::Close(why, done))) => {
                     self.close(why).await;
@@ -189,7 +210,7 @@ impl SessionWorker {
             }
         };
         match outcome {
-            Some(Ok(retold)) => self.send(prompt, retold, turn, reply).await,
+            Some(Ok(before)) => self.send(prompt, before, turn, reply).await,
             Some(Err(error)) => {
                 self.drop_unopened().await;
                 // The caller may have stopped waiting.
@@ -199,11 +220,15 @@ impl SessionWorker {
         }
     }
 
-    /// Prepares a process for the turn, and returns the recap that it has to be sent first.
-    async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Option<String>, AgentError> {
+    /// Prepares a process for the turn, and returns the texts that it has to be sent first: the system message and the
+    /// recap.
+    async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Vec<String>, AgentError> {
         self.prepare(Some(turn), prompt.model.as_ref()).await?;
         match self.context_retention {
-            ContextRetention::Retained => Ok(None),
+            ContextRetention::Retained if self.is_unprompted(prompt).await? => {
+                Ok(self.system_message_before(turn).await.into_iter().collect())
+            }
+            ContextRetention::Retained => Ok(Vec::new()),
             ContextRetention::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
                 // Losing an empty conversation is no loss.
@@ -211,14 +236,50 @@ impl SessionWorker {
                     let notice = "The agent could not resume its own session: the conversation was retold to it.";
                     self.report(Some(turn), vec![AgentEvent::Notice(notice.to_owned())]).await;
                 }
-                Ok(story.map(|story| content::recap(&story)))
+                let system_message = self.system_message_before(turn).await;
+                Ok(system_message.into_iter().chain(story.map(|story| content::recap(&story))).collect())
             }
+        }
+    }
+
+    /// Returns whether the agent has a system message to be told in a conversation in which nothing was said.
+    async fn is_unprompted(&self, prompt: &Prompt) -> Result<bool, AgentError> {
+        if !self.may_be_unprompted || self.chat.system_message().is_none() {
+            return Ok(false);
+        }
+        Ok(prompt.memory.retell(content::room(RECAP_BYTES)).await?.is_none())
+    }
+
+    /// The system message, if it goes before the prompt: an agent without a memory of the conversation gets it again.
+    async fn system_message_before(&self, turn: &TurnSink) -> Option<String> {
+        let able = self.alive.as_ref()?.process.capabilities();
+        let text = self.chat.message_before_prompt(&able)?;
+        let content = self.chat.system_message().map(|message| message.content.as_str()).unwrap_or_default();
+        let shown = &content[..content.floor_char_boundary(SHOWN_MESSAGE)];
+        let rest = if shown.len() < content.len() { " …" } else { "" };
+        let notice = format!("The session's system message goes to the agent before this prompt: {shown}{rest}");
+        self.report(Some(turn), vec![AgentEvent::Notice(notice)]).await;
+        Some(text)
+    }
+
+    /// Ends an idle process that does not know the tools that clients offer: the next one does.
+    async fn settle_tools(&mut self) {
+        let Some(alive) = &self.alive else { return };
+        let is_stale = match &alive.process.tools {
+            Some(tools) => tokio::time::timeout(LISTING, tools.wait_until_listed()).await.is_err(),
+            None => !self.chat.client_tools.allowed(&self.chat.setup.tool_filter).is_empty(),
+        };
+        if is_stale {
+            self.stop().await;
         }
     }
 
     /// Ensures that there is a process with our conversation and our settings.
     async fn prepare(&mut self, turn: Option<&TurnSink>, model: Option<&ModelId>) -> Result<(), AgentError> {
         self.settle(turn).await?;
+        if turn.is_some() {
+            self.settle_tools().await;
+        }
         let mut chosen_settings = Vec::new();
         // Since its start, the agent itself may have chosen something else.
         if self.alive.is_none() {
@@ -267,21 +328,21 @@ impl SessionWorker {
                 self.report(turn, vec![AgentEvent::Notice(notice)]).await;
             }
         }
-        if self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
+        // An agent that requires a login asks for it when it opens a conversation.
+        let needs_login = self.alive.as_ref().is_some_and(|alive| alive.process.needs_login());
+        if needs_login || self.alive.as_ref().is_some_and(|alive| !alive.slot.busy()) {
             self.stop().await;
         }
         Ok(())
     }
 
-    async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: TurnReply) {
+    async fn send(&mut self, prompt: Prompt, before: Vec<String>, turn: TurnSink, reply: TurnReply) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
         let Some(session) = process.session() else { return };
         let capabilities = process.capabilities();
         let mut blocks = content::blocks(&prompt.message, &capabilities.prompt_capabilities);
-        if let Some(retold) = retold {
-            blocks.insert(0, acp::ContentBlock::Text(acp::TextContent::new(retold)));
-        }
+        blocks.splice(0..0, before.into_iter().map(|text| acp::ContentBlock::Text(acp::TextContent::new(text))));
         let id = turn.turn().clone();
         let Some(frame) = process.begin(RunningTurn::new(turn, reply, TurnOrigin::Own)) else { return };
         // From here on a cancellation finds the turn; an earlier one was only noted.
@@ -297,7 +358,10 @@ impl SessionWorker {
             SessionRecord { process: number, session, capabilities, said: reported_settings, turn }.write(folder)
         };
         match process.agent_connection.prompt(id.as_str(), &request, session_record).await {
-            Ok(()) => self.context_retention = ContextRetention::Retained,
+            Ok(()) => {
+                self.context_retention = ContextRetention::Retained;
+                self.may_be_unprompted = false;
+            }
             // The reader knows the reason better, and reports it.
             Err(AgentCallError::Shim(error)) if !is_about_the_line(&error) => {}
             Err(error) => process.finish(Err(AgentError::TurnFailed(error.to_string()))),
@@ -319,6 +383,9 @@ impl SessionWorker {
             reply.send(Err(AgentError::TurnFailed("the agent already runs another turn".to_owned()))).ok();
             return;
         }
+        let (mut from, asked) = (from, login_question_id(turn.turn(), 0));
+        let position = from.waiting.iter().position(|waiting| waiting.request.as_str().starts_with(asked.as_str()));
+        self.login_question = position.map(|at| from.waiting.remove(at));
         let grace = self.chat.pool.options().shim_limits.grace;
         let session_record = SessionRecord::read(self.chat.folder())
             .await
@@ -447,6 +514,7 @@ impl SessionWorker {
             if why == CloseReason::Removed {
                 end_processes_in(self.chat.folder(), self.chat.pool.options().shim_limits.grace).await.ok();
                 super::remove(self.chat.folder()).await;
+                self.delete_at_agent();
             }
             return;
         };
@@ -484,6 +552,24 @@ impl SessionWorker {
         }
     }
 
+    /// Has another process of the agent delete the conversation, if agents of its kind do that. Nobody waits for it.
+    fn delete_at_agent(&self) {
+        let Some(id) = self.agent_session_id.clone().filter(|_| self.chat.profile.deletes_sessions()) else { return };
+        let chat = Arc::new(self.chat.one_shot_chat());
+        tokio::spawn(async move {
+            let deleted = async {
+                let one_shot = OneShotProcess::start(chat).await.map_err(|error| error.to_string())?;
+                let (request, method) = (acp::DeleteSessionRequest::new(id), acp::AGENT_METHOD_NAMES.session_delete);
+                let deleted: Result<serde_json::Value, _> = one_shot.call(method, &request).await;
+                one_shot.end().await;
+                deleted.map(drop).map_err(|error| error.to_string())
+            };
+            if let Err(error) = deleted.await {
+                tracing::debug!(%error, "an agent did not delete its session");
+            }
+        });
+    }
+
     /// Tells the agent that the conversation is over for good.
     async fn part(&self, process: &AgentProcess) {
         let Some(session) = process.session() else { return };
@@ -510,7 +596,7 @@ fn is_about_the_line(error: &ShimError) -> bool {
     matches!(error, ShimError::LineTooLong { .. } | ShimError::LineBreak)
 }
 
-async fn until(instant: Option<Instant>) {
+pub(super) async fn until(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
         None => std::future::pending().await,

@@ -53,7 +53,7 @@ pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
             None => {}
         }
         let Some(text) = gone.text else { return Ok(()) };
-        match args.of.chat {
+        match args.of.chat.name {
             Some(_) => print_line(format!("left the message: {}", sanitize(&text)))?,
             None => print_line(format!("left the message; {}", sending(tree.session(), &text)))?,
         }

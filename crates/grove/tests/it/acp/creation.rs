@@ -113,7 +113,7 @@ fn an_agent_that_only_the_commands_path_has_is_found_when_it_is_asked_for() {
     let ran = run("claude");
     assert!(ran.code == Some(0) && ran.stdout.contains("You said: hello"), "{} {}", ran.stdout, ran.stderr);
     let missing = run("codex");
-    assert!(missing.stderr.contains("npm install -g @agentclientprotocol/codex-acp"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("grove agents install codex"), "{}", missing.stderr);
     assert_eq!(missing.code, Some(8));
 }
 

@@ -1,5 +1,6 @@
 //! The life of agents' processes, and what clients see when an agent misbehaves.
 
+use grove_shim::ShimStream;
 use grove_testkit::acp::AgentBehavior;
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{ROOT, SessionLifecycle, TurnState};
@@ -48,6 +49,71 @@ async fn an_agent_that_ignores_its_closed_stdin_is_gone_when_nobody_needs_it_and
     until_gone(&processes(&mut client, &chat).await).await;
     let told = said(&mut client, &chat, "again", json!(["echo_history", "complaints"])).await;
     assert!(told.contains("agent: spawned: ") && told.contains("complaints: none"), "{told}");
+    client.must_agree_on_all().await;
+}
+
+/// Waits until no agent of the stage's host has a shim.
+async fn until_no_shims(stage: &Stage) {
+    let deadline = Deadline::new("a shim is still there");
+    loop {
+        let folders = std::fs::read_dir(stage.place.data().join("agents")).unwrap();
+        let shims = folders.map(|folder| async move { ShimStream::find(&folder.unwrap().path()).await });
+        if futures_util::future::join_all(shims).await.iter().all(Option::is_none) {
+            return;
+        }
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+// The host has no session any more that would end the agent, and the agent does not answer.
+#[tokio::test]
+async fn a_host_that_stops_ends_the_agent_of_a_session_that_was_just_disposed() {
+    let mut stage = Stage::new(AgentBehavior { hangs_close: true, ..AgentBehavior::default() });
+    let (mut client, chat) = stage.begin().await;
+    let processes = processes(&mut client, &chat).await;
+    client.get(Method::DisposeSession, json!({"channel": SESSION})).await;
+    stage.host.take().unwrap().stop();
+    until_gone(&processes).await;
+    until_no_shims(&stage).await;
+}
+
+#[tokio::test]
+async fn a_host_that_stops_ends_an_agent_that_is_still_starting() {
+    let mut stage = Stage::new(AgentBehavior { hangs_initialize: true, ..AgentBehavior::default() });
+    let mut client = stage.host().ahp("a").await;
+    let folder = file_uri(&stage.place.path("work"));
+    client.get(Method::CreateSession, json!({"channel": SESSION, "workingDirectories": [folder]})).await;
+    let shim_folder = grove_agents::acp::shim_folder(&stage.place.data().join("agents"), &ID.into(), &"main".into());
+    let deadline = Deadline::new("the agent does not start");
+    while ShimStream::find(&shim_folder).await.is_none() {
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stage.host.take().unwrap().stop();
+    until_no_shims(&stage).await;
+}
+
+// As codex-acp does it.
+#[tokio::test]
+async fn a_turn_that_an_agent_ends_after_a_denial_has_not_failed() {
+    let stage = Stage::new(AgentBehavior::default());
+    let (mut client, chat) = stage.begin().await;
+    let steps = json!([{"ask": {"tool_call": {"toolCallId": "c", "title": "touch x", "kind": "execute"}}}, {"stop": "cancelled"}]);
+    for (turn, option) in [("denied", "reject_once"), ("approved", "allow_once")] {
+        start(&mut client, &chat, turn, &steps).await;
+        let call = asked(&mut client, &chat).await;
+        answer(&mut client, &chat, turn, &call, option).await;
+        let ended = client.turn_end(&chat, turn).await;
+        let notices = parts(&ended, "systemNotification");
+        match option {
+            "reject_once" => {
+                assert_eq!(ended.state, TurnState::Complete, "{ended:?}");
+                assert!(notices.iter().any(|notice| notice.to_string().contains("was denied")), "{notices:?}");
+            }
+            _ => assert_eq!(ended.state, TurnState::Error, "an agent that gives up by itself fails: {ended:?}"),
+        }
+    }
     client.must_agree_on_all().await;
 }
 

@@ -4,23 +4,29 @@ use std::time::Duration;
 
 use super::*;
 
-/// Sends the lines of a file on a WebSocket with the token of the data folder, and prints what comes back.
+/// Sends the lines of a file on a WebSocket with the token of the data folder, and prints what comes back. At a line
+/// with `?` it waits for the words behind it.
 const RAW_CLIENT: &str = r#"
 import base64, os, socket, struct, sys
 address, token, frames = sys.argv[1], open(sys.argv[2]).read().strip(), open(sys.argv[3]).read().splitlines()
+path = sys.argv[4]
 host, port = address.rsplit(":", 1)
 s = socket.create_connection((host, int(port)), 5)
 s.settimeout(5)
 key = base64.b64encode(os.urandom(16)).decode()
-s.sendall(("GET /ws HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n" % (address, token, key)).encode())
+s.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n" % (path, address, token, key)).encode())
+got = b""
 for line in frames:
+    if line.startswith("?"):
+        while line[1:].encode() not in got:
+            got += s.recv(65536)
+        continue
     data = line.encode()
     size = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
     s.sendall(b"\x81" + size + b"\0\0\0\0" + data)
-got = b""
 try:
-    while b"rejectionReason" not in got:
+    while b"rejectionReason" not in got and b"still open" not in got:
         more = s.recv(65536)
         if not more:
             break
@@ -86,8 +92,13 @@ async fn an_agent_cannot_approve_its_own_requests() {
     // The helpers find the data folder beside the script that they are in.
     let data = "$(dirname $0)/data";
     let approve = grove(data, &format!("approve {SESSION}"));
-    let raw = "python3 $(dirname $0)/raw.py $(cat $(dirname $0)/address) $(dirname $0)/data/token $(dirname $0)/frames";
-    let stage = stage(&[("plain", approve.clone()), ("forked", approve.clone()), ("raw", raw.to_owned())]);
+    let raw = |frames: &str, path: &str| {
+        let here = "$(dirname $0)";
+        format!("python3 {here}/raw.py $(cat {here}/address) {here}/data/token {here}/{frames} {path}")
+    };
+    let (socket, editor) = (raw("frames", "/ws"), raw("editor-frames", "/acp"));
+    let helpers = [("plain", approve.clone()), ("forked", approve.clone()), ("raw", socket), ("editor", editor)];
+    let stage = stage(&helpers);
     assert_eq!(stage.place.data(), stage.place.path("data"));
     stage.place.write("raw.py", RAW_CLIENT);
     stage.place.write("address", &stage.host().address);
@@ -108,8 +119,14 @@ async fn an_agent_cannot_approve_its_own_requests() {
     let always = json!({"jsonrpc": "2.0", "id": 2, "method": "x-grove/policy/allow", "params": {"channel": chat,
         "request": call["toolCallId"], "target": "session", "rule": "[[rules]]\nallow = \"any\"\n"}});
     stage.place.write("frames", format!("{hello}\n{always}\n{action}\n"));
+    // An editor answers the first question that it is asked.
+    let hello = request(json!(1), "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+    let resume = request(json!(2), "session/resume", json!({"sessionId": ID, "cwd": "/", "mcpServers": []}));
+    let option = json!({"outcome": {"outcome": "selected", "optionId": call["options"][0]["id"]}});
+    let allow = json!({"jsonrpc": "2.0", "id": 1, "result": option});
+    stage.place.write("editor-frames", format!("{hello}\n?agentInfo\n{resume}\n?request_permission\n{allow}\n"));
 
-    for name in ["plain", "forked", "raw"] {
+    for name in ["plain", "forked", "raw", "editor"] {
         let output = output_of(&stage, name).await;
         assert!(output.contains("is for persons alone"), "{name}: {output}");
         let is_rule_refused = output.contains("x-grove/policy/allow is for persons alone");
@@ -140,7 +157,7 @@ async fn an_agent_cannot_approve_its_own_requests() {
     assert!(attempts.iter().all(|attempt| attempt["outcome"] == "refused"), "{attempts:#?}");
     attempts.retain(|attempt| attempt["session"] == ID);
     // Each approval of the helpers and of the terminal, and the rule.
-    assert_eq!(attempts.len(), 5, "{attempts:#?}");
+    assert_eq!(attempts.len(), 6, "{attempts:#?}");
     let approvals = audited("approve");
     assert_eq!(approvals.last().unwrap()["outcome"], "done", "{approvals:#?}");
     assert_eq!(approvals.last().unwrap()["detail"], "rm x", "{approvals:#?}");

@@ -34,6 +34,68 @@ async fn a_diff_stays_when_its_call_ends_with_a_result_and_no_content() {
     client.must_agree_on_all().await;
 }
 
+// As kimi-code does it: the diff comes with the question and while the call runs, and a sentence ends it.
+#[tokio::test]
+async fn a_diff_stays_when_its_call_ends_with_a_sentence() {
+    let stage = Stage::new(AgentBehavior::default());
+    let (mut client, chat) = stage.begin().await;
+    let path = stage.work("a.txt");
+    let diff = json!([{"type": "diff", "path": path, "oldText": "one", "newText": "two"}]);
+    let text = json!([{"type": "content", "content": {"type": "text", "text": "Replaced 1 occurrence"}}]);
+    let steps = json!([
+        {"tool_call": {"toolCallId": "c", "title": "Edit", "kind": "edit", "status": "pending"}},
+        {"ask": {"tool_call": {"toolCallId": "c", "title": "Edit", "content": diff}}},
+        {"tool_update": {"toolCallId": "c", "title": "Editing a.txt", "status": "in_progress", "content": diff}},
+        {"tool_update": {"toolCallId": "c", "status": "completed", "content": text, "rawOutput": "Replaced 1 occurrence"}},
+    ]);
+    start(&mut client, &chat, "t", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "t", &call, "allow_once").await;
+    let ended = client.turn_end(&chat, "t").await;
+    let content = calls(&ended)[0]["content"].clone();
+    assert_eq!(content[0]["text"], "Replaced 1 occurrence", "{content}");
+    assert_eq!(content[1]["type"], "fileEdit", "{content}");
+    assert_eq!(body(&mut client, &content[1]["after"]["content"]).await, "two");
+    client.must_agree_on_all().await;
+}
+
+// As codex-acp does it: it runs commands in terminals of its own, and sends their output as metadata.
+#[tokio::test]
+async fn the_output_of_a_terminal_of_the_agents_own_is_shown() {
+    let stage = Stage::new(AgentBehavior::default());
+    let (mut client, chat) = stage.begin().await;
+    let output = |data: &str| json!({"terminal_output_delta": {"data": data, "terminal_id": "c"}});
+    let mut last = output("two\n");
+    last["terminal_exit"] = json!({"exit_code": 0, "signal": null, "terminal_id": "c"});
+    let steps = json!([
+        {"tool_call": {
+            "toolCallId": "c", "title": "ls", "kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"},
+            "content": [{"type": "terminal", "terminalId": "c"}], "_meta": {"terminal_info": {"terminal_id": "c"}},
+        }},
+        {"tool_update": {"toolCallId": "c", "_meta": output("one\n")}},
+        {"tool_update": {"toolCallId": "c", "status": "completed", "_meta": last}},
+    ]);
+    let ended = run(&mut client, &chat, "t", steps).await;
+    let call = &calls(&ended)[0];
+    assert_eq!(call["content"][0]["text"], "one\ntwo\n", "{call}");
+    assert!(!call["_meta"].to_string().contains("one"), "it is shown once: {call}");
+    client.must_agree_on_all().await;
+}
+
+// As kimi-code does it.
+#[tokio::test]
+async fn usage_that_comes_right_behind_the_end_of_a_turn_belongs_to_it() {
+    let late_usage = Some(json!({"used": 7, "size": 100}));
+    let stage = Stage::new(AgentBehavior { late_usage, ..AgentBehavior::default() });
+    let (mut client, chat) = stage.begin().await;
+    for turn in ["t1", "t2"] {
+        let ended = run(&mut client, &chat, turn, json!([{"say": "done"}])).await;
+        let usage = serde_json::to_value(&ended).unwrap()["usage"].clone();
+        assert_eq!(usage["_meta"]["context"], json!({"used": 7, "size": 100}), "{usage}");
+    }
+    client.must_agree_on_all().await;
+}
+
 #[tokio::test]
 async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
     let stage = Stage::new(AgentBehavior::default());

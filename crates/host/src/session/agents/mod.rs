@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{Either, abortable, select};
 use grove_agents::{
-    Agent, AgentError, AgentEvent, AgentSession, AgentStart, ChatSink, CloseReason, OfferedTool, OpenSession,
-    PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
+    Agent, AgentError, AgentEvent, AgentSession, AgentStart, ChatSink, ClientTools, CloseReason, OfferedTool,
+    OpenSession, PendingAnswer, PendingRequest, Prompt, Report, Resumption, TurnSurvival,
 };
 use grove_core::*;
 use grove_metrics::{AgentStartLabel, Metrics, SlowLabel};
 use grove_work::local_path;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use self::answers::PendingAnswers;
 pub(super) use self::answers::{AnswerSender, RequestAnswer};
@@ -48,6 +48,8 @@ pub(super) struct ChatAgents {
     inbox: mpsc::WeakSender<ToSession>,
     report_sender: mpsc::Sender<Report>,
     reports: mpsc::Receiver<Report>,
+    /// The tools that clients offer.
+    client_tools: watch::Sender<Arc<[OfferedTool]>>,
     /// The agent connection of each chat.
     connections: HashMap<ChatId, ChatAgent>,
     answers: PendingAnswers,
@@ -102,6 +104,7 @@ impl ChatAgents {
             inbox,
             report_sender,
             reports,
+            client_tools: watch::Sender::new(Arc::default()),
             connections: HashMap::new(),
             answers: PendingAnswers::default(),
             resumed: HashMap::new(),
@@ -151,9 +154,22 @@ impl ChatAgents {
         self.connection(chat).inherits = Some(copy);
     }
 
+    /// Tells the agents which tools clients offer.
+    pub(super) fn offer_tools(&self, session: &Session) {
+        let offered = offered_tools(session);
+        self.client_tools.send_if_modified(|known| {
+            let differs = **known != *offered;
+            if differs {
+                *known = offered.into();
+            }
+            differs
+        });
+    }
+
     /// Starts the agent for a chat. The task gets [`ToSession::AgentOpened`].
     pub(super) fn open(&mut self, chat: &ChatId, context: AgentContext<'_>) {
         let AgentContext { session, env, limits, spills, setup, may_lack_folders } = context;
+        self.offer_tools(session);
         let mut opening = OpenSession {
             session: session.id.clone(),
             chat: chat.clone(),
@@ -165,6 +181,7 @@ impl ChatAgents {
             spills: Arc::new(spills.clone()),
             start: AgentStart::FirstTurn,
             setup: Arc::default(),
+            client_tools: ClientTools::new(self.client_tools.subscribe()),
         };
         let limit = limits.creation;
         let starts_now = self.starts_now(session, chat);
@@ -268,10 +285,7 @@ impl ChatAgents {
         let Some(active) = session.chat(chat).and_then(|state| state.active_turn(turn)) else { return };
         let message = active.message.clone();
         let model = message.model.clone().or_else(|| session.model.clone());
-        let offered = session.active_clients.iter().flat_map(|client| {
-            client.tools.iter().map(|tool| OfferedTool { client: client.client.clone(), tool: tool.clone() })
-        });
-        let client_tools = offered.collect();
+        let client_tools = offered_tools(session);
         let sink = ChatSink::new(chat.clone(), self.report_sender.clone()).turn(turn.clone());
         let resumed = self.resumed.remove(turn);
         let memory = Arc::new(LogMemory::new(self.inbox.clone(), chat.clone()));
@@ -340,6 +354,16 @@ impl ChatAgents {
         }
     }
 
+    /// Tells the agent of the main chat the title that a person gave the session.
+    pub(super) fn set_title(&mut self, title: String, spawn: &dyn Spawn) {
+        let Some(connection) = self.connections.get(&ChatId::from(Session::MAIN_CHAT)) else { return };
+        // An agent that is not there has no session to rename.
+        if let AgentConnection::Ready(agent) = &connection.backend {
+            let agent = agent.clone();
+            spawn.spawn(Box::pin(async move { agent.set_title(title).await }));
+        }
+    }
+
     /// Notes that an agent waits for an answer.
     pub(super) fn await_answer(&mut self, chat: &ChatId, turn: &TurnId, request: RequestId, sender: AnswerSender) {
         self.answers.insert(chat, turn, request, sender);
@@ -393,9 +417,18 @@ impl ChatAgents {
         let Some(active) = session.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return };
         let mut waiting = Vec::new();
         for part in active.parts() {
-            let Some((request, sender, answer_from)) = pending_request(part) else { continue };
-            self.answers.insert(chat, turn, request.clone(), sender);
-            waiting.push(PendingRequest { request, answer_from });
+            if let Some((request, sender, answer_from)) = pending_request(part) {
+                self.answers.insert(chat, turn, request.clone(), sender);
+                waiting.push(PendingRequest { request, answer_from });
+            }
+            if survival == TurnSurvival::Running
+                && let Some((request, sender, answer_from)) = client_result(part)
+            {
+                if let Some(sender) = sender {
+                    self.answers.insert(chat, turn, request.clone(), sender);
+                }
+                waiting.push(PendingRequest { request, answer_from });
+            }
         }
         if survival == TurnSurvival::Running {
             waiting.extend(active.permission_verdicts().map(|(request, call, verdict)| {
@@ -522,6 +555,34 @@ fn pending_request(part: &Part) -> Option<(RequestId, AnswerSender, PendingAnswe
         }
         _ => None,
     }
+}
+
+/// The result of a call that a client runs: the one that is there, or the sender of one that is still to come.
+fn client_result(part: &Part) -> Option<(RequestId, Option<AnswerSender>, PendingAnswer)> {
+    let Part::ToolCall(call) = part else { return None };
+    call.client.as_ref()?;
+    let (sender, result) = oneshot::channel();
+    let answer_from = PendingAnswer::Result(call.id.clone(), result);
+    let request = RequestId::from(call.id.as_str());
+    match &call.status {
+        ToolCallStatus::Running | ToolCallStatus::PendingConfirmation(_) => {
+            Some((request, Some(AnswerSender::Result(sender)), answer_from))
+        }
+        ToolCallStatus::Completed(result) => {
+            // The receiver is here.
+            sender.send(result.clone()).ok();
+            Some((request, None, answer_from))
+        }
+        _ => None,
+    }
+}
+
+/// The tools that the clients of a session offer.
+fn offered_tools(session: &Session) -> Vec<OfferedTool> {
+    let offered = session.active_clients.iter().flat_map(|client| {
+        client.tools.iter().map(|tool| OfferedTool { client: client.client.clone(), tool: tool.clone() })
+    });
+    offered.collect()
 }
 
 /// The folders that are on this machine.

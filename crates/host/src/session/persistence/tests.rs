@@ -104,6 +104,7 @@ impl Fixture {
                 sequencer,
                 agents: watch::channel(Arc::from([])).1,
                 active_folders: Arc::default(),
+                departures: Arc::default(),
                 hooks: Hooks::default(),
                 host: Weak::new(),
                 copies: ActiveCopies::default(),

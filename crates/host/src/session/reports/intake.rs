@@ -104,28 +104,19 @@ impl SessionTask {
             self.write_todos(plan);
         }
         let Some(turn) = turn.cloned() else { return Ok(()) };
-        let (call, asked) = match event {
-            AgentEvent::ToolReady { call, permission: Some(asked), result, .. } => {
-                if let Some(result) = result {
-                    self.agents.await_answer(chat, &turn, call.as_str().into(), AnswerSender::Result(result));
-                }
-                (call, asked)
-            }
-            AgentEvent::Tool(update) => match update.permission {
-                Some(asked) => (update.call, asked),
-                None => return Ok(()),
-            },
-            AgentEvent::ToolReady { call, result: Some(result), .. } => {
-                self.agents.await_answer(chat, &turn, call.as_str().into(), AnswerSender::Result(result));
-                return Ok(());
-            }
+        let (call, asked, result) = match event {
+            AgentEvent::ToolReady { call, permission, result, .. } => (call, permission, result),
+            AgentEvent::Tool(update) => (update.call, update.permission, update.result),
             AgentEvent::InputNeeded { request, answer } => {
                 self.agents.await_answer(chat, &turn, request.id, AnswerSender::Question(answer));
                 return Ok(());
             }
             _ => return Ok(()),
         };
-        let PermissionPrompt { request, answer, .. } = asked;
+        if let Some(result) = result {
+            self.agents.await_answer(chat, &turn, call.as_str().into(), AnswerSender::Result(result));
+        }
+        let Some(PermissionPrompt { request, answer, .. }) = asked else { return Ok(()) };
         self.agents.await_answer(chat, &turn, request.id.clone(), AnswerSender::Permission(answer));
         self.judge_permission(chat, &turn, (&call, &request), decided.as_ref(), out);
         Ok(())

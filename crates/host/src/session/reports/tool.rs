@@ -88,32 +88,9 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
                 StartedCall { title: message, restated: false }
             }
         }
-        // The agent does not wait for an answer any longer: the call continues, or is dropped.
         Some(ToolCallStatus::PendingConfirmation(pending)) => {
-            let verdict = match update.stage {
-                Some(ToolStage::Completed) => Verdict { by: ConfirmationReason::Setting, ..Decision::Approved.into() },
-                Some(ToolStage::Failed) => {
-                    Verdict { by: ConfirmationReason::Setting, skipped: true, ..Decision::Denied.into() }
-                }
-                Some(ToolStage::Pending | ToolStage::Running) | None => return,
-            };
-            let over = verdict.decision == Decision::Denied;
-            // It withdraws its request, which nobody has decided: the host does.
-            let resolve = ClientCommand::ResolvePermission {
-                chat: out.place.chat.id.clone(),
-                turn: turn.clone(),
-                question: PermissionTarget::Request(pending.id.clone()),
-                verdict,
-                answered_by: Some(Box::new(Answerer::rule(NOT_AWAITED))),
-            };
-            out.command(Command::Host(resolve.into()));
-            if over {
-                return;
-            }
-            StartedCall {
-                title: known.map(|call| call.invocation_message.clone()).unwrap_or_default(),
-                restated: false,
-            }
+            let Some(known) = known.filter(|_| withdraw(update.stage, turn, pending, out)) else { return };
+            StartedCall { title: known.invocation_message.clone(), restated: false }
         }
         Some(
             ToolCallStatus::Ready
@@ -123,6 +100,33 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Rep
         ) => return,
     };
     go_on(update, turn, &call, known, ran, out);
+}
+
+/// Answers a permission request for which the agent does not wait any longer. Returns false if the update says nothing
+/// of the kind, or drops the call.
+fn withdraw(
+    stage: Option<ToolStage>,
+    turn: &TurnId,
+    pending: &PermissionRequest,
+    out: &mut ReportTranslator<'_>,
+) -> bool {
+    let by = ConfirmationReason::Setting;
+    let verdict = match stage {
+        Some(ToolStage::Completed) => Verdict { by, ..Decision::Approved.into() },
+        Some(ToolStage::Failed) => Verdict { by, skipped: true, ..Decision::Denied.into() },
+        Some(ToolStage::Pending | ToolStage::Running) | None => return false,
+    };
+    let continues = verdict.decision == Decision::Approved;
+    // It withdraws its request, which nobody has decided: the host does.
+    let resolve = ClientCommand::ResolvePermission {
+        chat: out.place.chat.id.clone(),
+        turn: turn.clone(),
+        question: PermissionTarget::Request(pending.id.clone()),
+        verdict,
+        answered_by: Some(Box::new(Answerer::rule(NOT_AWAITED))),
+    };
+    out.command(Command::Host(resolve.into()));
+    continues
 }
 
 /// A call that runs, or is waiting for permission.
@@ -202,7 +206,7 @@ fn begin(update: &mut ToolUpdate) -> NewToolCall {
         display_name,
         kind: update.kind,
         language: (update.kind == Some(ToolKind::Terminal)).then(|| "shellscript".to_owned()),
-        client: None,
+        client: update.client.take(),
         extra: update.extra.take(),
     }
 }

@@ -8,6 +8,7 @@ use grove_host::sequencer::{
     ReplySink, Subscribe, SubscribeOutcome, SubscriptionTarget,
 };
 use grove_host::subscriber::{Dialect, DisconnectReason, Encode, Outgoing};
+use grove_host::terminals::SubscriptionStart;
 use grove_wire::ahp::uri::{ChannelName, Spelling};
 use grove_wire::ahp::{self, NegotiationError, ReconnectParams, error_code};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
@@ -63,7 +64,7 @@ impl Peer {
         let folder = self.host.config().folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
         let announced = announcement(&self.host);
-        let foreign = self.open_all(&channels).await;
+        let foreign = self.open_all(&channels, SubscriptionStart::Snapshot).await;
         let asked = channels.clone();
         let answer: AttachAnswer = Box::new(move |attached| {
             let server_seq = attached.published.seq;
@@ -134,7 +135,7 @@ impl Peer {
                 (channels, ReconnectPosition::Each(seen))
             }
         };
-        let foreign = self.open_all(&channels).await;
+        let foreign = self.open_all(&channels, SubscriptionStart::Actions).await;
         let asked: Vec<String> = channels.clone();
         let answer: AttachAnswer = Box::new(move |mut attached| -> Encode {
             match std::mem::replace(&mut attached.missed, MissedEvents::Together(None)) {
@@ -224,6 +225,7 @@ impl Peer {
         // A stopping host closes the connection; that is the answer.
         self.host.sequencer().attach(attach).await.ok();
         drop(claim);
+        self.start_terminals();
     }
 
     /// The target of a channel's name, with its session loaded.
@@ -257,6 +259,16 @@ impl Peer {
             Err(error) => return Err((reply, error)),
         };
         let uri = params.channel;
+        if let Some(ChannelName::Terminal(_)) = ChannelName::parse(&uri) {
+            let state = match self.subscribe_terminal(&uri, SubscriptionStart::Snapshot) {
+                Ok(state) => state,
+                Err(error) => return Err((reply, error)),
+            };
+            let snapshot = self.terminal_snapshot(&uri, state);
+            reply(Encode::later(move || encode(&id, &snapshot)));
+            self.start_terminals();
+            return Ok(());
+        }
         if let Some(ChannelName::ResourceWatch(watch)) = ChannelName::parse(&uri) {
             let Some(snapshot) = self.watches.subscribe(&watch, &uri).await else {
                 return Err((reply, not_found(&uri)));
@@ -319,14 +331,21 @@ impl Peer {
         Ok(opened.and_then(|(opened, seq)| Some((HistorySnapshot::of(wanted, &opened, view)?, seq))))
     }
 
-    /// Reads every requested session of other tools, in order, when a client connects.
+    /// Reads every requested terminal and session of other tools, in order, when a client connects.
     ///
     /// Unreadable ones are left out, and so are those beyond the subscriptions that a connection may have.
-    async fn open_all(&self, channels: &[String]) -> Vec<Option<HistorySnapshot>> {
-        let limits = &self.host.config().limits;
-        let (view, mut left) = (SnapshotLimits::all(limits, channels.len()), self.queue.usage().limits().subscriptions);
+    async fn open_all(&mut self, channels: &[String], start: SubscriptionStart) -> Vec<Option<HistorySnapshot>> {
+        let limits = self.host.config().limits;
+        let (view, mut left) =
+            (SnapshotLimits::all(&limits, channels.len()), self.queue.usage().limits().subscriptions);
         let mut all = Vec::with_capacity(channels.len());
         for uri in channels {
+            if let Some(ChannelName::Terminal(_)) = ChannelName::parse(uri) {
+                // One that is missing, or one too many, is left out.
+                let state = self.subscribe_terminal(uri, start).ok();
+                all.push(state.map(|state| HistorySnapshot::of_terminal(&state)));
+                continue;
+            }
             let opened = match ChannelName::parse(uri).and_then(wanted).filter(|_| left > 0) {
                 Some(wanted) => self.opened(&wanted, view).await.unwrap_or_else(|error| {
                     tracing::debug!(%error, %uri, "a session of another tool is left out");
@@ -343,6 +362,7 @@ impl Peer {
     pub(super) async fn unsubscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
         match ChannelName::parse(uri) {
             Some(ChannelName::ResourceWatch(watch)) => self.watches.drop(&watch),
+            Some(ChannelName::Terminal(_)) => self.terminals.drop(uri),
             Some(channel) => {
                 if let Some(wanted) = wanted(channel) {
                     self.host.sequencer().unsubscribe(self.id, wanted).await.map_err(stopped)?;

@@ -31,6 +31,9 @@ impl Peer {
         client: ClientId,
         params: ahp::DispatchActionParams,
     ) -> Result<(), ErrorObject> {
+        if let Some(ChannelName::Terminal(_)) = ChannelName::parse(&params.channel) {
+            return self.act_on_terminal(client, params).await;
+        }
         let Some(target) = self.find(&params.channel).await? else { return self.refuse_history(client, params).await };
         let action = params.action();
         let extra = action.as_ref().ok().and_then(|action| not_understood(&params.action, action));
@@ -108,6 +111,7 @@ impl Peer {
                 ahp::encode::direct_reply(&channel, &action, seq, Some(ahp_echo(&origin)), reason).map(Arc::from)
             }),
             answer: None,
+            permit: None,
         }
     }
 }

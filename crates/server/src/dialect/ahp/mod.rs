@@ -3,10 +3,12 @@
 //! - `connect`: `initialize`, `reconnect` and `subscribe`.
 //! - `sessions`: sessions, lists, settings, and the names of channels. `chats`: chats. `turns`: older turns.
 //! - `completions`: completions of file references and settings.
-//! - `resources`: reading and watching files and contents.
-//! - `dispatch`: actions of clients.
+//! - `resources`: reading and watching files and contents. `changes`: changing files.
+//! - `terminals`: terminals, and the actions on them.
+//! - `dispatch`: actions of clients on other channels.
 //! - `snapshot`: states, captured in one step with their subscription and encoded later.
 
+mod changes;
 mod chats;
 pub(crate) mod completions;
 pub(crate) mod connect;
@@ -14,6 +16,7 @@ pub(crate) mod dispatch;
 mod resources;
 pub(crate) mod sessions;
 pub(crate) mod snapshot;
+mod terminals;
 pub(crate) mod turns;
 
 use std::sync::Arc;
@@ -27,9 +30,11 @@ use grove_wire::ahp::uri::ChannelName;
 use grove_wire::ahp::{self, Method, error_code};
 use grove_wire::invalid_seq::InvalidSeqAction;
 use grove_wire::jsonrpc::{CallTable, ErrorObject, Id, Request};
+use grove_work::WriteGrants;
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
+use self::terminals::TerminalSubscriptions;
 use super::answer::{encode, not_initialized, read_params};
 use super::unnumbered;
 use crate::principal::Principal;
@@ -46,6 +51,9 @@ pub(crate) struct Peer {
     party: ClientParty,
     spellings: Arc<Spellings>,
     watches: Watches,
+    terminals: TerminalSubscriptions,
+    /// The paths that the client asked to change.
+    grants: WriteGrants,
     /// The calls to the client, if it answers any.
     asked: Option<Arc<CallTable>>,
 }
@@ -54,7 +62,8 @@ impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
         let watches = Watches::new(host.clone(), id, principal.folder_reach());
         let (party, spellings) = (principal.party(None), Arc::default());
-        Self { host, id, queue, principal, client: None, party, spellings, watches, asked: None }
+        let (terminals, grants) = (TerminalSubscriptions::default(), WriteGrants::default());
+        Self { host, id, queue, principal, client: None, party, spellings, watches, terminals, grants, asked: None }
     }
 
     /// Ends the connection: its client may reconnect, and sessions wait for that for a while.
@@ -122,14 +131,14 @@ impl Peer {
             Method::ResourceResolve => self.resolve(params).await.map(|result| encode(&id, &result)),
             Method::ResourceRequest => self.ask_for(params).await.map(|result| encode(&id, &result)),
             Method::CreateResourceWatch => self.watch(params).await.map(|result| encode(&id, &result)),
-            Method::MoveChat
-            | Method::CreateTerminal
-            | Method::DisposeTerminal
-            | Method::ResourceWrite
+            Method::ResourceWrite
             | Method::ResourceMkdir
             | Method::ResourceDelete
             | Method::ResourceCopy
-            | Method::ResourceMove
+            | Method::ResourceMove => self.change_files(known, params).await.map(|result| encode(&id, &result)),
+            Method::CreateTerminal => self.create_terminal(params).await.map(|()| encode(&id, &())),
+            Method::DisposeTerminal => self.dispose_terminal(params).await.map(|()| encode(&id, &())),
+            Method::MoveChat
             | Method::InvokeChangesetOperation
             | Method::ListAutomationTriggerDefinitions
             | Method::RunAutomation
@@ -169,7 +178,7 @@ fn wanted(channel: ChannelName) -> Option<SubscriptionTarget> {
         ChannelName::Root => Some(SubscriptionTarget::Root),
         ChannelName::Session(name) => Some(SubscriptionTarget::Session(name)),
         ChannelName::Chat(name) => Some(SubscriptionTarget::Chat(name)),
-        ChannelName::ResourceWatch(_) => None,
+        ChannelName::ResourceWatch(_) | ChannelName::Terminal(_) => None,
     }
 }
 

@@ -12,6 +12,7 @@ use grove_host::sequencer::{ConnectionId, DirectReply};
 use grove_host::{FolderReach, Host, LimitReached, UsageSlot};
 use grove_wire::ahp::{self, error_code};
 use grove_wire::jsonrpc::{ErrorObject, code};
+use grove_wire::refusal::LIMIT_REACHED;
 use grove_wire::v1::project::parse_content_uri;
 use grove_work::{
     FileAccess, FileError, FileKind, PathChangeKind, SymlinkMode, Watch, WatchError, WatchEvent, WatchRequest,
@@ -98,23 +99,35 @@ impl Peer {
         })
     }
 
-    /// Says whether something may be read. Nothing may be written here.
-    pub(super) async fn ask_for(&self, params: Option<&RawValue>) -> Result<ahp::EmptyResult, ErrorObject> {
+    /// Says whether something may be read, and grants changes of it to this connection.
+    pub(super) async fn ask_for(&mut self, params: Option<&RawValue>) -> Result<ahp::EmptyResult, ErrorObject> {
         let params: ahp::ResourceRequestParams = read_params(params)?;
-        let refused = |error: FileError| file_error(&error, &params.uri);
-        let path = grove_work::local_path(&params.uri).map_err(refused)?;
-        if params.write == Some(true) {
-            let message = format!("{} cannot be written through this host", super::shown(&params.uri));
-            return Err(ErrorObject::new(error_code::PERMISSION_DENIED, message));
+        let writes = params.write == Some(true);
+        if params.read == Some(true) || !writes {
+            match self.may_read(&params).await {
+                // A file to be created is missing yet.
+                Err(FileError::NotFound { .. }) if writes => {}
+                seen => seen.map_err(|error| file_error(&error, &params.uri))?,
+            }
         }
-        let policy = self.host.policy(self.principal.folder_reach()).await.map_err(stopped)?;
-        let found = grove_work::resolve(&policy, &path, SymlinkMode::Follow).await.map_err(refused)?;
+        if writes {
+            self.grant(&params.uri).await?;
+        }
+        Ok(ahp::EmptyResult {})
+    }
+
+    async fn may_read(&self, params: &ahp::ResourceRequestParams) -> Result<(), FileError> {
+        let path = grove_work::local_path(&params.uri)?;
+        let policy = self.host.policy(self.principal.folder_reach()).await;
+        let policy =
+            policy.map_err(|error| FileError::Io { path: path.clone(), error: std::io::Error::other(error) })?;
+        let found = grove_work::resolve(&policy, &path, SymlinkMode::Follow).await?;
         if params.read == Some(true) {
             // To read a folder is to list it.
             let access = if found.kind == FileKind::Folder { FileAccess::Browse } else { FileAccess::Read };
-            policy.allowed(&path, access).await.map_err(refused)?;
+            policy.allowed(&path, access).await?;
         }
-        Ok(ahp::EmptyResult {})
+        Ok(())
     }
 
     pub(super) async fn watch(
@@ -246,7 +259,7 @@ async fn tell(host: Host, reach: FolderReach, connection: ConnectionId, channel:
         let action = ahp::ResourceWatchAction::Changed(changed);
         let channel = channel.clone();
         let frame = move |seq| ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from);
-        let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None };
+        let direct_reply = DirectReply { connection, frame: Box::new(frame), answer: None, permit: None };
         if host.sequencer().send_direct(direct_reply).await.is_err() {
             return;
         }
@@ -258,13 +271,28 @@ fn time_text(time: SystemTime) -> Option<String> {
     Some(ahp::time::text(Timestamp(u64::try_from(since.as_millis()).ok()?)))
 }
 
-fn file_error(error: &FileError, uri: &str) -> ErrorObject {
+pub(super) fn file_error(error: &FileError, uri: &str) -> ErrorObject {
     let code = match error {
         FileError::NotAFileUri(_) | FileError::LongPath { .. } => code::INVALID_PARAMS,
         FileError::NotFound { .. } => error_code::NOT_FOUND,
-        FileError::Outside { .. } | FileError::PermissionDenied { .. } => error_code::PERMISSION_DENIED,
-        FileError::NotAFolder { .. } | FileError::NotAFile { .. } => code::INVALID_PARAMS,
-        FileError::TooManyEntries { .. } | FileError::TooLarge { .. } => code::INVALID_PARAMS,
+        FileError::Outside { .. }
+        | FileError::PermissionDenied { .. }
+        | FileError::ReadOnly { .. }
+        | FileError::NotGranted { .. }
+        | FileError::Protected { .. }
+        | FileError::Landmark { .. } => error_code::PERMISSION_DENIED,
+        FileError::Exists { .. } => error_code::ALREADY_EXISTS,
+        FileError::Conflict { .. } => error_code::CONFLICT,
+        FileError::TooManyGrants { .. } => LIMIT_REACHED,
+        FileError::NotAFolder { .. }
+        | FileError::NotAFile { .. }
+        | FileError::TooManyEntries { .. }
+        | FileError::TooLarge { .. }
+        | FileError::NotEmpty { .. }
+        | FileError::PastEnd { .. }
+        | FileError::TooDeep { .. }
+        | FileError::OtherFileSystem { .. }
+        | FileError::InsideItself { .. } => code::INVALID_PARAMS,
         FileError::Io { .. } => code::INTERNAL,
     };
     tracing::debug!(%error, %uri, "a client may not see this");

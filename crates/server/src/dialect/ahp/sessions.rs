@@ -4,7 +4,7 @@ use grove_core::*;
 use grove_host::history::{CONTINUE_FIRST, HistoryQuery};
 use grove_host::sequencer::{PublishedState, ResolvedTarget, SubscriptionTarget};
 use grove_host::session::SessionHandle;
-use grove_host::{AgentSetup, CreateSession, install_hint};
+use grove_host::{AgentSetup, CreateSession};
 use grove_wire::ahp::uri::{ChannelName, SessionName, SessionUris, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::ErrorObject;
@@ -105,6 +105,7 @@ impl Peer {
             config: params.config,
             store: None,
             setup: AgentSetup::default(),
+            active_client: None,
         };
         self.host.create_session(wanted).await.map_err(|error| refused(&error))?;
         if let Some(client) = active_client
@@ -225,7 +226,7 @@ impl Peer {
         match self.host.agent_named(agent_id).await {
             Some(_) => Ok(()),
             None => {
-                let hint = install_hint(agent_id);
+                let hint = self.host.install_hint(agent_id);
                 let message = format!("there is no agent {}{hint}", shown(agent_id.as_str()));
                 Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
             }

@@ -46,7 +46,7 @@ enum PendingSnapshotState {
     HistorySnapshot(HistorySnapshot),
 }
 
-/// The state of another tool's session, or of its chat.
+/// The state of another tool's session, or of its chat, or of a terminal.
 ///
 /// It is encoded at once, so that the data read from disk is freed.
 pub(super) struct HistorySnapshot(String);
@@ -78,7 +78,11 @@ pub(super) fn cut(
     let wanted = wanted(ChannelName::parse(uri)?)?;
     let spelling = wanted.spelling();
     let state = match published.find(&wanted)? {
-        ResolvedTarget::Root => PendingSnapshotState::Root(Box::new(project::root(&published.state.root))),
+        ResolvedTarget::Root => {
+            let terminals = published.terminals.clone();
+            let root = ahp::RootState { terminals, ..project::root(&published.state.root) };
+            PendingSnapshotState::Root(Box::new(root))
+        }
         ResolvedTarget::SessionWithMainChat(session) | ResolvedTarget::Session(session) => {
             PendingSnapshotState::Session(Box::new(project::session(session, &SessionUris::of(session), spelling)))
         }
@@ -111,6 +115,11 @@ impl HistorySnapshot {
             }
         };
         Some(Self(plain(json)))
+    }
+
+    /// The state of a terminal, which no event changes.
+    pub(super) fn of_terminal(state: &ahp::TerminalState) -> Self {
+        Self(plain(serde_json::to_string(state)))
     }
 
     pub(super) fn at(self, uri: &str, seq: u64) -> PendingSnapshot {

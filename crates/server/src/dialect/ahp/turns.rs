@@ -37,7 +37,7 @@ impl Peer {
                     ahp::encode::direct_reply(&channel, &action, seq, None, None).map(Arc::from)
                 };
                 let answer = Encode::Text(answer);
-                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: None };
+                let loaded = DirectReply { connection: self.id, frame: Box::new(frame), answer: None, permit: None };
                 // A stopping host closes the connection; that is the answer.
                 self.host.sequencer().send_with_answer(loaded, (reply, answer)).await.ok();
             }

@@ -34,13 +34,16 @@ impl Peer {
             Ok((
                 claim_client(&self.host, &self.principal, params.client_id)?,
                 version,
+                params.client_info,
                 params.initial_subscriptions.unwrap_or_default(),
             ))
         });
-        let (client, version, subscriptions) = match checked {
+        let (client, version, info, subscriptions) = match checked {
             Ok(checked) => checked,
             Err(error) => return Err((reply, error)),
         };
+        let name = info.as_ref().map(|info| info.title.as_deref().unwrap_or(&info.name));
+        self.party = self.principal.party(name);
         let limits = self.host.config().limits;
         let folder = self.host.config().folders.default_directory.clone();
         let announced = announcement(&self.host);
@@ -86,6 +89,10 @@ impl Peer {
             Ok(checked) => checked,
             Err(error) => return Err((reply, error)),
         };
+        // The name of the first `initialize` stays.
+        if let Some(known) = self.host.sequencer().find_client(client.client()) {
+            self.party = self.principal.party(known.name.as_deref());
+        }
         let limits = self.host.config().limits;
         let registry = self.host.config().registry;
         let foreign = self.open_all(&subscriptions).await;
@@ -183,7 +190,7 @@ impl Peer {
             queue: self.queue.clone(),
             client,
             token: self.principal.token_id(),
-            party: self.principal.party(None),
+            party: self.party.clone(),
             how,
             subscriptions: subscriptions.iter().map(|uri| wanted(uri)).collect(),
             spellings: Arc::default(),

@@ -52,14 +52,8 @@ impl Peer {
 fn file_error(error: FileError) -> ErrorObject {
     let code = match &error {
         FileError::NotAFileUri(_) | FileError::LongPath { .. } => jsonrpc::code::INVALID_PARAMS,
-        FileError::NotFound { .. }
-        | FileError::Outside { .. }
-        | FileError::PermissionDenied { .. }
-        | FileError::NotAFolder { .. }
-        | FileError::NotAFile { .. }
-        | FileError::TooManyEntries { .. }
-        | FileError::TooLarge { .. }
-        | FileError::Io { .. } => error_code::CONTENT_NOT_FOUND,
+        // Version 1 has one code for all others.
+        _ => error_code::CONTENT_NOT_FOUND,
     };
     ErrorObject::new(code, error.to_string())
 }

@@ -68,7 +68,7 @@ impl Peer {
                 record = recording::begin(&self.host, &self.principal, client, needed, kind.as_str(), session);
                 let about = session.and_then(|session| SessionUri::from(session).id());
                 let allowed = self.principal.authorize(&self.host, needed, kind.as_str(), client, about.as_ref()).await;
-                let party = self.principal.party(None).answerer();
+                let party = self.party.answerer();
                 let command = || match v1::decode::command(action) {
                     Ok(command) => Ok(command.answered_by(&party)),
                     Err(error) => Err(error.to_string()),
@@ -92,6 +92,7 @@ impl Peer {
                     v1::encode::action_frame(&envelope).ok().map(Arc::from)
                 }),
                 answer: None,
+                permit: None,
             }
         };
         match (head.session.as_str(), head.kind.as_str()) {

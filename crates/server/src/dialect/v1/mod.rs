@@ -17,6 +17,7 @@ use std::sync::Arc;
 use grove_core::{ClientId, Session, SessionUri};
 use grove_host::Host;
 use grove_host::history::CONTINUE_FIRST;
+use grove_host::presence::ClientParty;
 use grove_host::sequencer::{ConnectionId, ReplySink, SubscriptionTarget};
 use grove_host::session::ChatAddress;
 use grove_host::subscriber::{Encode, Queue};
@@ -34,11 +35,14 @@ pub(crate) struct Peer {
     principal: Arc<Principal>,
     /// The client's id, once it has sent it.
     client: Option<ClientId>,
+    /// The party behind the client, for other clients to see.
+    party: ClientParty,
 }
 
 impl Peer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>, principal: Arc<Principal>) -> Self {
-        Self { host, id, queue, principal, client: None }
+        let party = principal.party(None);
+        Self { host, id, queue, principal, client: None, party }
     }
 
     /// Says whether the client has initialized.

@@ -36,6 +36,7 @@ impl Peer {
             config: None,
             store: None,
             setup: AgentSetup::default(),
+            active_client: None,
         };
         self.host.create_session(wanted).await.map_err(|error| refused(&error))
     }

@@ -1,5 +1,7 @@
 //! Sessions: opening, prompting, closing, listing, forking.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::ahp::macros::{records, words};
@@ -27,8 +29,18 @@ records! {
         pub streaming: Option<bool>,
         pub include_sub_agent_streaming_events: Option<bool>,
         pub system_message: Option<Value>,
+        /// The MCP servers by their names.
+        pub mcp_servers: Option<BTreeMap<String, Value>>,
         pub available_tools: Option<Vec<String>>,
         pub excluded_tools: Option<Vec<String>>,
+        pub custom_agents: Option<Value>,
+        pub agent: Option<Value>,
+        pub default_agent: Option<Value>,
+        pub skill_directories: Option<Value>,
+        pub plugin_directories: Option<Value>,
+        pub instruction_directories: Option<Value>,
+        pub enable_file_hooks: Option<Value>,
+        pub disabled_mcp_servers: Option<Value>,
         pub reasoning_effort: Option<String>,
         /// Resuming: no `session.resume` event is sent.
         pub disable_resume: Option<bool>,

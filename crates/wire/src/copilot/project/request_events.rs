@@ -137,11 +137,24 @@ pub(super) fn permission_completed(
     };
     let feedback = super::turn_events::feedback(verdict.extra.as_ref());
     let rule = verdict.extra.as_ref().and_then(|extra| extra.get(core::POLICY_RULE)?.as_str());
-    let rules = (kind == "denied-by-rules").then(|| rule.into_iter().map(policy_rule).collect());
-    completed(call, request, PermissionResult { kind: kind.to_owned(), feedback, reason: None, rules })
+    let rules: Vec<Value> = rule.into_iter().map(policy_rule).collect();
+    // The protocol requires the member of a denial alone.
+    let rules = (kind == "denied-by-rules" || !rules.is_empty()).then_some(rules);
+    let result = PermissionResult { kind: kind.to_owned(), feedback, reason: None, rules };
+    PermissionCompleted { decision_source: decision_source(verdict.by), ..completed(call, request, result) }
 }
 
-/// A rule that denied a request, as the protocol lists it.
+/// The party that answered a request, in the protocol's words.
+fn decision_source(by: core::ConfirmationReason) -> Option<String> {
+    let source = match by {
+        core::ConfirmationReason::Person => "human_response",
+        core::ConfirmationReason::Setting => "host_policy",
+        core::ConfirmationReason::NotNeeded => return None,
+    };
+    Some(source.to_owned())
+}
+
+/// A rule that answered a request, as the protocol lists it.
 fn policy_rule(rule: &str) -> Value {
     json!({"kind": "policy", "argument": rule})
 }
@@ -157,7 +170,8 @@ fn completed(call: &core::ToolCallId, request: &core::RequestId, result: Permiss
         true => PermissionResult { reason: result.feedback, feedback: None, ..result },
         false => result,
     };
-    PermissionCompleted { request_id: request.to_string(), tool_call_id: Some(call.to_string()), result }
+    let (request_id, tool_call_id) = (request.to_string(), Some(call.to_string()));
+    PermissionCompleted { request_id, tool_call_id, result, decision_source: None }
 }
 
 /// Asks a client to run a call. The call's id names the request: there is only one at a time.
@@ -231,4 +245,37 @@ fn answered(answer: &Answer) -> Option<(String, bool)> {
             (ids.iter().chain(freeform).cloned().collect::<Vec<_>>().join(", "), ids.is_empty())
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The event of an answer, by this rule if there is one.
+    fn answered(decision: grove_core::Decision, by: grove_core::ConfirmationReason, rule: Option<&str>) -> Value {
+        let extra = rule.map(|rule| grove_core::Extra::from_iter([(grove_core::POLICY_RULE.to_owned(), rule.into())]));
+        let verdict = grove_core::Verdict { by, extra, ..decision.into() };
+        serde_json::to_value(permission_completed(&"c".into(), &"r".into(), &verdict)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_by_a_rule_names_the_rule_and_one_by_a_person_says_so() {
+        use grove_core::ConfirmationReason::{Person, Setting};
+        use grove_core::Decision::{Approved, Denied};
+        let rules = json!([{"kind": "policy", "argument": "allow shell \"ls\""}]);
+        let by_rule = answered(Approved, Setting, Some("allow shell \"ls\""));
+        assert_eq!(by_rule["result"], json!({"kind": "approved", "rules": rules}));
+        assert_eq!(by_rule["decisionSource"], "host_policy");
+        // A session in which everything is allowed has no rule.
+        let by_setting = answered(Approved, Setting, None);
+        assert_eq!(by_setting["result"], json!({"kind": "approved"}));
+        assert_eq!(by_setting["decisionSource"], "host_policy");
+        assert_eq!(answered(Denied, Setting, None)["result"], json!({"kind": "denied-by-rules", "rules": []}));
+        let by_person = answered(Approved, Person, None);
+        assert_eq!(
+            (&by_person["result"], &by_person["decisionSource"]),
+            (&json!({"kind": "approved"}), &json!("human_response"))
+        );
+        assert_eq!(answered(Denied, Person, None)["decisionSource"], "human_response");
+    }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn end(response: Value) -> (Vec<AgentEvent>, Result<(), AgentError>) {
-    turn_end(&serde_json::from_value(response).unwrap())
+    turn_end(&serde_json::from_value(response).unwrap(), false)
 }
 
 #[test]
@@ -39,4 +39,12 @@ fn a_turn_that_was_refused_or_given_up_failed() {
         assert!(events.is_empty());
         assert!(matches!(&result, Err(AgentError::TurnFailed(said)) if said.contains(words)), "{result:?}");
     }
+}
+
+#[test]
+fn a_turn_that_ends_because_of_a_denial_did_not_fail() {
+    let response = serde_json::from_value(json!({"stopReason": "cancelled"})).unwrap();
+    let (events, result) = turn_end(&response, true);
+    assert!(matches!(&events[..], [AgentEvent::Notice(notice)] if notice.contains("denied")), "{events:?}");
+    assert!(result.is_ok());
 }

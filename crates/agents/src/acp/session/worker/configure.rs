@@ -7,7 +7,7 @@ use grove_core::Extra;
 
 use super::super::choices::ChosenSetting;
 use super::super::process::AgentProcess;
-use super::SessionWorker;
+use super::{CLOSING, SessionWorker};
 use crate::acp::connection::{AgentCallError, CallPurpose};
 use crate::acp::settings::SettingRequest;
 use crate::agent::*;
@@ -45,6 +45,20 @@ impl SessionWorker {
             }
             None => self.drop_unopened().await,
         }
+    }
+
+    /// Sends the agent the title that a person gave the session. Without a process it is sent after the next start.
+    pub(super) async fn send_title(&mut self) {
+        let Some(process) = self.alive.as_ref().map(|alive| Arc::clone(&alive.process)) else { return };
+        let (Some(session), Some(title)) = (process.session(), self.title.take()) else { return };
+        if process.capabilities().session_capabilities.title.is_none() {
+            return;
+        }
+        let request = acp::SetSessionTitleRequest::new(session, title);
+        let patience = CLOSING.min(self.chat.pool.options().patience);
+        let method = acp::AGENT_METHOD_NAMES.session_set_title;
+        let set = process.agent_connection.call_for(CallPurpose::Any, method, &request, patience).await;
+        set.inspect_err(|error| tracing::debug!(%error, "an agent did not change the title of its session")).ok();
     }
 
     pub(super) fn all_chosen_settings(&self) -> Vec<ChosenSetting> {

@@ -3,19 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::super::TurnReply;
 use super::super::choices::Choices;
 use super::super::exit_message::with_stderr_tail;
-use super::super::open::{ContextRetention, ConversationError, initialize_agent};
+use super::super::open::{ContextRetention, ConversationError};
 use super::super::process::AgentProcess;
 use super::super::start::launch;
+use super::login::OpenFailure;
 use super::{CLOSING, SessionWorker};
 use crate::acp::connection::AgentCallError;
 use crate::acp::pool::ProcessSlot;
 use crate::agent::*;
 use crate::sink::TurnSink;
+
+/// The number of times that an agent is started again after a login elsewhere.
+const LOGIN_ATTEMPTS: u32 = 8;
 
 impl SessionWorker {
     /// Starts the agent before its first turn, so that a session that cannot work fails at its creation. If every slot
@@ -46,6 +50,11 @@ impl SessionWorker {
                 self.drop_unopened().await;
                 reply.send(Err(AgentError::Start(how))).ok();
             }
+            // The first turn asks a person how to log in.
+            Some(Err(AgentError::LoginRequired { has_methods: true, .. })) => {
+                self.drop_unopened().await;
+                reply.send(Ok(())).ok();
+            }
             Some(Err(error)) => {
                 self.drop_unopened().await;
                 reply.send(Err(error)).ok();
@@ -73,22 +82,44 @@ impl SessionWorker {
         Ok(StartOutcome::Yes)
     }
 
+    /// Starts a process with our conversation. If the agent requires a login, a person is asked for it during a turn.
     pub(super) async fn start(&mut self, turn: Option<&TurnSink>, slot: ProcessSlot) -> Result<(), AgentError> {
+        let mut slot = slot;
+        for attempt in 0..LOGIN_ATTEMPTS {
+            match self.start_once(turn, slot, attempt).await {
+                Ok(()) => return Ok(()),
+                Err(StartError::Agent(error)) => return Err(error),
+                // A login elsewhere may only be known to a new process.
+                Err(StartError::LoggedInElsewhere) => {
+                    self.stop().await;
+                    slot = self.slot(turn).await;
+                }
+            }
+        }
+        let words = format!(
+            "{} still requires a login: run `grove agents login {}`",
+            self.chat.program.display_name, self.chat.program.id
+        );
+        Err(AgentError::LoginRequired { words, has_methods: false })
+    }
+
+    async fn start_once(&mut self, turn: Option<&TurnSink>, slot: ProcessSlot, attempt: u32) -> Result<(), StartError> {
         let alive = launch(&self.chat, slot).await?;
         let process = Arc::clone(&alive.process);
         self.shared.set_process(Some(Arc::clone(&process)));
         self.alive = Some(alive);
         self.refused.clear();
-        let (name, options) = (&self.chat.program.display_name, self.chat.pool.options());
-        let starting = format!("{name} has not answered `initialize` yet. It has {} s.", options.start.as_secs_f32());
-        let opening = format!("{name} has not opened its session yet. It has {} s.", options.patience.as_secs_f32());
-        let opened = async {
-            let agent = self.announce_wait(turn, starting, initialize_agent(&self.chat, &process)).await?;
-            self.announce_wait(turn, opening, agent.open(self.agent_session_id.as_deref())).await
-        };
-        let opened = match opened.await {
+        let opened = match self.open_conversation(turn, &process, attempt).await {
             Ok(opened) => opened,
-            Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
+            Err(OpenFailure::LoggedInElsewhere) => return Err(StartError::LoggedInElsewhere),
+            Err(OpenFailure::Conversation(ConversationError::LoginRequired { words, methods, .. })) => {
+                let has_methods = !methods.is_empty();
+                let words = format!("{}: {words}", self.chat.program.display_name);
+                return Err(AgentError::LoginRequired { words, has_methods }.into());
+            }
+            Err(OpenFailure::Conversation(error)) => {
+                return Err(AgentError::Start(self.why(&process, error).await).into());
+            }
         };
         // The next prompt may come from another caller: a start that is given up after this leaves it running.
         self.context_retention = opened.context_retention;
@@ -108,6 +139,7 @@ impl SessionWorker {
         });
         self.lost_conversation = before.is_some() && opened.context_retention == ContextRetention::Empty;
         self.report(turn, events).await;
+        self.send_title().await;
         Ok(())
     }
 
@@ -129,16 +161,25 @@ impl SessionWorker {
 
     /// The reason why an agent did not start, as precise as possible.
     async fn why(&self, process: &AgentProcess, error: ConversationError) -> String {
-        if let ConversationError::Call(AgentCallError::Ended | AgentCallError::Shim(_)) = error {
-            // The reader is about to know more.
-            let mut changes = process.changes();
-            let known = async { while process.ended().is_none() && changes.changed().await.is_ok() {} };
-            timeout(CLOSING, known).await.ok();
-            if let Some(how) = process.ended() {
-                return how;
-            }
+        if let ConversationError::Call(AgentCallError::Ended | AgentCallError::Shim(_)) = error
+            && let Some(how) = process.wait_for_end(CLOSING).await
+        {
+            return how;
         }
         with_stderr_tail(error.to_string(), self.chat.folder()).await
+    }
+}
+
+/// The reason why a process has no conversation of ours.
+#[derive(Debug)]
+enum StartError {
+    Agent(AgentError),
+    LoggedInElsewhere,
+}
+
+impl From<AgentError> for StartError {
+    fn from(error: AgentError) -> Self {
+        StartError::Agent(error)
     }
 }
 

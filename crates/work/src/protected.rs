@@ -1,10 +1,13 @@
 //! Protected files: files in a workspace that decide what runs there. They are written only after a person approved it.
 //!
-//! A hook in `.git` or a command in an agent's settings runs later, outside of the agent's present permissions.
+//! A hook in `.git` or a command in an agent's settings runs later, outside of the present permissions of an agent or of a
+//! token.
 
-use grove_checks::Check;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+
+use grove_checks::Check;
 
 /// Git's own data, and the configuration of Grove and of agents. Names are compared without case, as on some file
 /// systems.
@@ -28,7 +31,7 @@ const CONFIGURATION: [&str; 15] = [
 ];
 
 /// The reason why a file is protected, in words that follow its path.
-pub(super) fn reason(roots: &[PathBuf], requested_path: &Path, real: &Path) -> Option<&'static str> {
+pub fn protection(roots: &[PathBuf], requested_path: &Path, real: &Path) -> Option<&'static str> {
     if !Check::ProtectedFiles.is_enforced() {
         return None;
     }
@@ -58,9 +61,14 @@ fn root(roots: &[PathBuf], real: &Path) -> Option<PathBuf> {
 fn named(path: &Path) -> Option<&'static str> {
     path.components().find_map(|part| {
         let Component::Normal(name) = part else { return None };
-        let name = folded(&name.to_string_lossy());
-        if name == GIT { Some(IS_GIT) } else { CONFIGURATION.contains(&name.as_str()).then_some(IS_CONFIGURATION) }
+        protected_name(name)
     })
+}
+
+/// The reason why a file or folder of this name is protected, with everything below it.
+pub(crate) fn protected_name(name: &OsStr) -> Option<&'static str> {
+    let name = folded(&name.to_string_lossy());
+    if name == GIT { Some(IS_GIT) } else { CONFIGURATION.contains(&name.as_str()).then_some(IS_CONFIGURATION) }
 }
 
 /// A name as case-insensitive file systems compare it, without invisible characters.
@@ -85,7 +93,7 @@ mod tests {
     #[test]
     fn names_are_guarded_in_any_case_and_only_below_the_working_directory() {
         let roots = [PathBuf::from("/h/.claude/worktrees/a"), PathBuf::from("/w")];
-        let is = |path: &str| reason(&roots, Path::new(path), Path::new(path)).is_some();
+        let is = |path: &str| protection(&roots, Path::new(path), Path::new(path)).is_some();
         for protected in [
             "/w/.git/hooks/pre-commit",
             "/w/sub/.GIT/config",
@@ -117,12 +125,12 @@ mod tests {
             fs::create_dir_all(data.join(name)).unwrap();
         }
         let hook = data.join("hooks/pre-commit");
-        assert_eq!(reason(std::slice::from_ref(&root), &hook, &hook), None);
+        assert_eq!(protection(std::slice::from_ref(&root), &hook, &hook), None);
         fs::write(data.join("HEAD"), "ref: refs/heads/main").unwrap();
-        assert_eq!(reason(std::slice::from_ref(&root), &hook, &hook), Some(IS_GIT));
-        assert_eq!(reason(std::slice::from_ref(&root), &root.join("a"), &root.join("a")), None);
+        assert_eq!(protection(std::slice::from_ref(&root), &hook, &hook), Some(IS_GIT));
+        assert_eq!(protection(std::slice::from_ref(&root), &root.join("a"), &root.join("a")), None);
         assert_eq!(
-            reason(std::slice::from_ref(&root), &root.join(".git/x"), &root.join("b")),
+            protection(std::slice::from_ref(&root), &root.join(".git/x"), &root.join("b")),
             Some(IS_GIT),
             "through a link"
         );
