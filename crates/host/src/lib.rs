@@ -67,6 +67,7 @@ pub mod audit;
 mod branch;
 mod client_storage;
 mod config;
+mod copilot_logs;
 mod editors;
 mod env;
 mod eviction;

@@ -9,6 +9,8 @@
 //! - [`events`]: the events and their envelope.
 //! - [`project`]: `grove-core`'s state as events, live ([`project::Projector`]) and read again ([`project::history`]),
 //!   and the position of an event ([`project::locate`]).
+//! - [`surface`]: the table of everything that the SDK declares: served, absent, refused.
+//! - [`import`]: reads a log that the Copilot CLI wrote.
 //! - [`decode`]: converts clients' answers and prompts for `grove-core`.
 //!
 //! # Rules of these types
@@ -22,8 +24,10 @@ pub mod decode;
 pub mod error;
 pub mod events;
 pub mod framing;
+pub mod import;
 pub mod methods;
 pub mod project;
+pub mod surface;
 
 pub use events::{Event, EventData, EventId};
 

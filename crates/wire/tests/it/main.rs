@@ -22,6 +22,7 @@ mod copilot_decode;
 mod copilot_fixtures;
 mod copilot_golden;
 mod copilot_properties;
+mod copilot_surface;
 mod decode;
 mod document;
 mod json;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::CommandDeclaration;
 use crate::ahp::macros::{records, words};
 use crate::copilot::Event;
 
@@ -21,7 +22,10 @@ records! {
         pub request_permission: Option<bool>,
         /// True if the client answers `userInput.request`.
         pub request_user_input: Option<bool>,
+        /// True if the client answers `elicitation.requested`.
         pub request_elicitation: Option<bool>,
+        /// The commands that the client runs.
+        pub commands: Option<Vec<CommandDeclaration>>,
         pub hooks: Option<bool>,
         /// True if the client wants streamed text.
         pub streaming: Option<bool>,
@@ -54,7 +58,16 @@ records! {
     }
 
     #[derive(Default, Eq)]
-    pub struct SessionCapabilities {}
+    pub struct SessionCapabilities {
+        pub ui: Option<UiCapabilities>,
+    }
+
+    /// The abilities of the clients that have the session open, together.
+    #[derive(Copy, Default, Eq)]
+    pub struct UiCapabilities {
+        /// True if one of them shows forms.
+        pub elicitation: Option<bool>,
+    }
 
     pub struct SendParams {
         pub session_id: String,
@@ -74,6 +87,13 @@ records! {
     #[derive(Eq)]
     pub struct SendResult {
         pub message_id: String,
+    }
+
+    /// The result of `session.sendAndWait`, at the turn's end.
+    pub struct SendAndWaitResult {
+        pub message_id: String,
+        /// The last message of the agent in the turn.
+        pub response: Option<Event>,
     }
 
     #[derive(Default)]
@@ -177,7 +197,10 @@ records! {
         pub git_root: Option<String>,
         pub repository: Option<String>,
         pub branch: Option<String>,
+        pub repository_host: Option<String>,
+        pub host_type: Option<String>,
         pub head_commit: Option<String>,
+        pub base_commit: Option<String>,
     }
 
     #[derive(Default, Eq)]
