@@ -7,7 +7,7 @@ SDK := crates/grove/tests/sdk
 ACP_CLIENTS := crates/grove/tests/acp-clients
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-acp test-built-acp test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
+.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-sdks test-acp test-built-acp test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,10 @@ test-built-sdk: $(SDK)/node_modules/.package-lock.json
 # The SDK's own CLI is no part of it, and nothing of the SDK is compiled.
 $(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
 	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
+
+test-sdks: ## Run the SDKs of Python and Rust with Grove as their server (needs python3 3.11; at most 10 minutes)
+	$(CARGO) build -p grove
+	GROVE_BIN="$(BUILT)/debug/grove" timeout --kill-after=5 600 ./tools/test-sdks
 
 test-acp: ## Run ACP clients of others with Grove as their agent (needs node and npm)
 	$(CARGO) build -p grove

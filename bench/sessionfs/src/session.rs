@@ -69,7 +69,7 @@ pub(crate) fn write(contestant: Contestant, sessions: &Path, number: u32, length
         }
         Contestant::Copilot => write_events(out, &session, &turns)?,
     };
-    let mut ids = project::history(&session, turns.iter().map(Arc::as_ref)).map(|event| event.id.to_string());
+    let mut ids = project::history(&session, turns.iter().map(Arc::as_ref), &[]).map(|event| event.id.to_string());
     let first = ids.next().context("a session has a first event")?;
     let (more, last) = ids.fold((0, first.clone()), |(count, _), id| (count + 1, id));
     Ok(Stored { session: id, events: more + 1, first, last, bytes })
@@ -92,7 +92,7 @@ fn turns(session: &Session, length: Length) -> Vec<Arc<Turn>> {
         }
         let turn = Arc::new(turn(number, words));
         bytes += lines(session, &turn, None, &HashSet::new()).bytes.len() as u64;
-        events += project::history(session, [turn.as_ref()]).count() - 1;
+        events += project::history(session, [turn.as_ref()], &[]).count() - 1;
         turns.push(turn);
     }
     turns
@@ -134,7 +134,7 @@ fn lines(session: &Session, turn: &Turn, parent: Option<&str>, ids: &HashSet<Str
 /// The CLI's format: the events themselves.
 fn write_events(mut out: BufWriter<File>, session: &Session, turns: &[Arc<Turn>]) -> Result<u64> {
     let mut length = 0;
-    for event in project::history(session, turns.iter().map(Arc::as_ref)) {
+    for event in project::history(session, turns.iter().map(Arc::as_ref), &[]) {
         let mut line = serde_json::to_vec(&event)?;
         line.push(b'\n');
         out.write_all(&line)?;

@@ -72,7 +72,10 @@ fn takes_value(option: &Arg) -> bool {
 fn find<'a>(command: &'a Command, arg: &str) -> Option<&'a Arg> {
     let name = arg.split('=').next().unwrap_or(arg);
     match name.strip_prefix("--") {
-        Some(long) => command.get_arguments().find(|option| option.get_long() == Some(long)),
+        Some(long) => command.get_arguments().find(|option| {
+            let aliases = option.get_all_aliases().unwrap_or_default();
+            option.get_long() == Some(long) || aliases.contains(&long)
+        }),
         None => {
             let short = name.strip_prefix('-')?.chars().next();
             command.get_arguments().find(|option| short.is_some() && option.get_short() == short)
@@ -103,8 +106,8 @@ mod tests {
         assert_eq!(
             typed("grove --yolo --experimental --server --log-level debug --no-auto-update --stdio"),
             (
-                "grove copilot --server --log-level debug --no-auto-update --stdio".into(),
-                "--yolo --experimental".into()
+                "grove copilot --yolo --server --log-level debug --no-auto-update --stdio".into(),
+                "--experimental".into()
             )
         );
         assert_eq!(

@@ -22,6 +22,7 @@ use grove_work::MAX_PATH_BYTES;
 use tokio::sync::oneshot;
 
 use crate::branch::SessionRequestError;
+use crate::copilot_logs;
 use crate::host::{CreateError, Host, IdGenerationError};
 use crate::sequencer::{HostStopped, JournalScope, PublishedState, ToSequencer, WriteFailurePolicy};
 use crate::session::{ForkPlan, StorageClientPresence, ToSession, TreeAnswer, TreeRequest};
@@ -409,13 +410,15 @@ impl Host {
             let file = "events.jsonl".to_owned();
             ResumeError::Unreadable { id: id.clone(), file, reason }
         };
+        let agent = self.default_agent().ok_or_else(|| ResumeError::NoAgent(id.clone()))?;
+        let converted = copilot_logs::convert(fs.as_ref(), id, &agent).await;
+        converted.map_err(|error| unreadable(error.to_string()))?;
         let limit = self.0.config.limits.snapshot();
         let window = session_file::read_turns(fs.as_ref(), id, &main, None, None, limit).await;
         let window = window.map_err(|error| unreadable(error.to_string()))?;
         let path = paths::log(id, &main);
         let opened = logs::open_log(fs.as_ref(), &path, &mut String::new).await;
         let index = opened.map_err(|error: LogError| unreadable(error.to_string()))?.index;
-        let agent = self.default_agent().ok_or_else(|| ResumeError::NoAgent(id.clone()))?;
         let new = NewSession {
             id: id.clone(),
             uri: SessionUri::from(format!("{agent}:/{id}")),

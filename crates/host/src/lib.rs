@@ -70,6 +70,7 @@ mod branch;
 pub mod client_hooks;
 mod client_storage;
 mod config;
+mod copilot_logs;
 mod editors;
 mod env;
 mod eviction;

@@ -148,6 +148,16 @@ pub fn info(stamp: Stamp<'_>, data: &Value) -> Vec<u8> {
     entry.render()
 }
 
+/// True for the line of an [`info`] entry.
+pub fn is_info(line: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct CustomLine {
+        custom_type: String,
+    }
+    serde_json::from_slice::<CustomLine>(line).is_ok_and(|line| line.custom_type == INFO)
+}
+
 pub(crate) fn entry<'a>(kind: &str, stamp: Stamp<'_>) -> JsonObject<'a> {
     let mut entry = JsonObject::default();
     entry.set("type", text(kind));

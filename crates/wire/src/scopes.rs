@@ -327,6 +327,9 @@ const fn sessions_method(method: SessionsMethod) -> Scope {
     }
 }
 
+/// The scope of a method of the Copilot SDK that is always answered with the same value.
+pub const COPILOT_ABSENT: Scope = Scope::Read;
+
 /// The scope of a method of the Copilot SDK.
 pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
     use CopilotMethod as Method;
@@ -368,11 +371,35 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::PermissionsIsAllowedPath
         | Method::PermissionsIsWorkspacePath
         | Method::PermissionsResolveLocation
-        | Method::PermissionsIsTrusted => Scope::Read,
+        | Method::PermissionsIsTrusted
+        | Method::MetadataSnapshot
+        | Method::MetadataActivity
+        | Method::UsageGetMetrics
+        | Method::ToolsGetMetadata
+        | Method::PlanReadTodos
+        | Method::PlanReadTodosWithDependencies
+        | Method::WorkspaceEnsure
+        | Method::WorkspaceDiff
+        | Method::CommandsList
+        | Method::QueuePendingItems
+        | Method::QueueSnapshot
+        | Method::QueueHasPending
+        | Method::SessionsList
+        | Method::SessionsGetMetadata
+        | Method::SessionsFindByPrefix
+        | Method::SessionsGetLastForContext
+        | Method::SessionsListNonEmpty
+        | Method::SessionsGetSizes
+        | Method::SessionsCheckInUse
+        | Method::SessionsEnrichMetadata
+        | Method::SessionsGetEventFilePath
+        | Method::SessionsSave
+        | Method::SessionsSetPlugins => Scope::Read,
         // Resuming offers tools and may change the model; reading needs none of it.
         Method::SessionCreate
         | Method::SessionResume
         | Method::SessionSend
+        | Method::SessionSendAndWait
         | Method::SessionAbort
         | Method::SessionSetForeground
         | Method::SessionsFork
@@ -390,7 +417,27 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::HistoryCompact
         | Method::HistoryTruncate
         | Method::HistoryRewind
-        | Method::ToolsHandlePending => Scope::Prompt,
+        | Method::ToolsHandlePending
+        | Method::UiElicitation
+        | Method::Log
+        | Method::MainTurnInterrupt
+        | Method::NameSetAuto
+        | Method::MetadataSetWorkingDirectory
+        | Method::MetadataRecordContext
+        | Method::HistoryAbortCompaction
+        | Method::CommandsInvoke
+        | Method::CommandsExecute
+        | Method::CommandsHandlePending
+        | Method::CommandsEnqueue
+        | Method::CommandsRespond
+        | Method::QueueInsertAt
+        | Method::QueueRemoveAt
+        | Method::QueueRemoveMostRecent
+        | Method::QueueMoveItem
+        | Method::QueueUpdateText
+        | Method::QueueDuplicateAt
+        | Method::QueueSendNow
+        | Method::QueueClear => Scope::Prompt,
         Method::ModeSet
         | Method::PermissionsHandlePending
         | Method::PermissionsConfigure
@@ -405,10 +452,13 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::PermissionsAddLocationApproval
         | Method::PermissionsAddTrusted
         | Method::PermissionsUnrestrictUrls
-        | Method::UiHandlePendingUserInput => Scope::Approve,
+        | Method::UiHandlePendingUserInput
+        | Method::UiHandlePendingElicitation => Scope::Approve,
         // Sessions come from the client's storage with their permissions.
         Method::SessionFsSetProvider | Method::RuntimeShutdown => Scope::Admin,
         // It erases the session's files.
-        Method::SessionDelete => Scope::Admin,
+        Method::SessionDelete | Method::SessionsDelete | Method::SessionsBulkDelete | Method::SessionsPruneOld => {
+            Scope::Admin
+        }
     })
 }

@@ -39,6 +39,9 @@ pub(crate) struct CopilotArgs {
     /// `copilot-token` of the data folder.
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// Allow everything in the sessions that the program creates, except for what a rule denies; also `--yolo`
+    #[arg(long, aliases = ["yolo", "allow-all-tools"])]
+    pub(crate) allow_all: bool,
     // The SDK passes this to its own CLI; it has no meaning here.
     #[arg(long, hide = true)]
     no_auto_update: bool,

@@ -50,12 +50,12 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     let host = find_or_start_host(settings).await?.endpoint;
     let program = new_id()?.replace('-', "");
     if args.stdio {
-        let carrier = CopilotRelay { host, program, secret: None };
+        let carrier = CopilotRelay { host, program, secret: None, allows_all: args.allow_all };
         let stream = carrier.open(Transport::Pipes).await?;
         return Ok(exchange(stream, tokio::io::stdin(), unbuffered_stdout()?).await?);
     }
     let secret = secret(settings)?;
-    let carrier = CopilotRelay { host, program, secret: Some(secret) };
+    let carrier = CopilotRelay { host, program, secret: Some(secret), allows_all: args.allow_all };
     // This connection keeps the endpoint open while no client is connected.
     let keeper = carrier.open(Transport::Pipes).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
@@ -133,6 +133,8 @@ struct CopilotRelay {
     host: HostEndpoint,
     program: String,
     secret: Option<String>,
+    /// Says whether its new sessions allow everything.
+    allows_all: bool,
 }
 
 impl CopilotRelay {
@@ -161,6 +163,9 @@ impl CopilotRelay {
         };
         if KEEPS_TEMP_FILES.iter().any(|name| std::env::var_os(name).is_some_and(|value| value == "true")) {
             request = request.header(sdk::KEEPS_TEMP_FILES, "true");
+        }
+        if self.allows_all {
+            request = request.header(sdk::ALLOWS_ALL, "true");
         }
         if let Ok(folder) = std::env::current_dir() {
             request = request.header(sdk::FOLDER, grove_work::file_uri(&folder));

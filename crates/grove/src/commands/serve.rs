@@ -387,8 +387,13 @@ async fn serve_sdks(serving: &HostServer, address: SocketAddr, token: HostToken)
         QuickAckListener::bind(address).await.with_context(|| format!("{address} cannot be used to listen on"))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let secret = Some(EndpointSecret::Token(token));
-    let config =
-        EndpointConfig { store: StoreName::from("copilot"), secret, keeps_temp_files: false, default_folder: None };
+    let config = EndpointConfig {
+        store: StoreName::from("copilot"),
+        secret,
+        keeps_temp_files: false,
+        default_folder: None,
+        allows_all: false,
+    };
     serving.serve_sdks(config, Box::new(listener));
     Ok(address)
 }

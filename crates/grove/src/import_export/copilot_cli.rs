@@ -46,7 +46,7 @@ pub(crate) fn events(
         let parent_id = events.last().map(|last: &Event| last.id.clone());
         events.push(Event { parent_id, ..event });
     };
-    for event in history(session, turns) {
+    for event in history(session, turns, &[]) {
         if matches!(event.data, EventData::UserMessage(_)) {
             while let Some(compacted) = compactions.next_if(|next| next.before <= started_turns) {
                 push(compacted.event(new_id()));

@@ -191,5 +191,45 @@ test("the creation of a session and its first turn cost few calls", async (t) =>
         return isQuiet;
     });
     const calls = shelf.calls.map(({ name, args }) => `${name} ${args[0]}`);
-    assert.ok(calls.length <= 28, `${calls.length}: ${calls.join("\n")}`);
+    assert.ok(calls.length <= 30, `${calls.length}: ${calls.join("\n")}`);
+});
+
+test("a log that the Copilot CLI wrote is resumed with its turns, goes on, and is kept beside Grove's", async (t) => {
+    const home = await folder(t);
+    const shelf = new Shelf();
+    const id = "11111111-2222-4333-8444-555555555555";
+    const event = (type, data) => JSON.stringify({ type, data, id: `${type}-1`, timestamp: "2026-01-02T03:04:05.000Z", parentId: null });
+    const start = { sessionId: id, version: 1, producer: "copilot-agent", copilotVersion: "1.0.102", startTime: "2026-01-02T03:04:00.000Z" };
+    const call = { toolCallId: "c", name: "bash", arguments: { command: "ls" } };
+    const original = [
+        event("session.start", start),
+        event("user.message", { content: "hello", messageId: "m1" }),
+        event("assistant.turn_start", { turnId: "0" }),
+        event("assistant.message", { messageId: "a1", content: "I look.", toolRequests: [call] }),
+        event("tool.execution_start", { toolCallId: "c", toolName: "bash" }),
+        event("tool.execution_complete", { toolCallId: "c", success: true, result: { content: "a.txt" } }),
+        event("assistant.turn_end", { turnId: "0" }),
+        "",
+    ].join("\n");
+    shelf.files(id).files.set("/state/events.jsonl", original);
+    const at = await host(t, home);
+    const client = await connect(t, at, { sessionFs: storage });
+    const session = await client.resumeSession(id, bring(shelf));
+    const types = (events) => events.filter(({ type }) => !type.startsWith("session.")).map(({ type }) => type);
+    assert.deepEqual(types(await session.getEvents()), [
+        "user.message",
+        "assistant.turn_start",
+        "assistant.message",
+        "tool.execution_start",
+        "tool.execution_complete",
+        "assistant.turn_end",
+    ]);
+    await session.sendAndWait({ prompt: script([{ say: "and on" }]) });
+    assert.deepEqual(said(await session.getEvents()), ["I look.", "and on"]);
+    assert.equal(shelf.text(id, "/state/events.jsonl.copilot"), original);
+    await client.stop();
+    await at.stop();
+    const again = await connect(t, await host(t, home), { sessionFs: storage });
+    const resumed = await again.resumeSession(id, bring(shelf));
+    assert.deepEqual(said(await resumed.getEvents()), ["I look.", "and on"]);
 });

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "node:test";
 import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
-import { finally_, folder, GROVE, script, Shelf, storage, surroundings } from "./support.mjs";
+import { finally_, folder, GROVE, script, Shelf, storage, surroundings, until } from "./support.mjs";
 
 const run = promisify(execFile);
 
@@ -60,6 +60,43 @@ test("options of the Copilot CLI do not end the program, and its working directo
     const session = await client.createSession({ model: "gpt-5", onPermissionRequest: approveAll });
     const [row] = await client.listSessions();
     assert.deepEqual([row.sessionId, row.context.workingDirectory ?? row.context.cwd], [session.sessionId, workingDirectory]);
+});
+
+test("where the program was started with --yolo nobody is asked, and a rule that denies still denies", async (t) => {
+    const at = await home(t);
+    const client = await spawned(t, at, RuntimeConnection.forStdio({ path: GROVE, args: ["copilot", "--yolo"] }));
+    const onPermissionRequest = () => assert.fail("nobody is asked");
+    const session = await client.createSession({ model: "scripted", onPermissionRequest });
+    assert.equal((await session.rpc.permissions.getMode()).mode, "allow-all");
+    const shell = (command) => ({ tool: { name: "shell", input: command, output: "out", permission: "shell" } });
+    const rules = { approved: [], denied: [{ kind: "shell", argument: "rm" }] };
+    await session.rpc.permissions.configure({ rules });
+    await session.sendAndWait({ prompt: script([shell("ls"), shell("rm"), { say: "done" }]) });
+    const done = (await session.getEvents()).filter((event) => event.type === "tool.execution_complete");
+    assert.deepEqual(done.map((event) => event.data.success), [true, false]);
+});
+
+test("a model of Copilot's that grove.toml maps is the session's under that name, and any other has a warning", async (t) => {
+    const at = await home(t);
+    await mkdir(join(at, ".config", "grove"), { recursive: true });
+    await writeFile(join(at, ".config", "grove", "grove.toml"), '[copilot.models]\n"gpt-5" = "scripted"\n"sonnet" = "scripted"\n');
+    const client = await spawned(t, at, RuntimeConnection.forStdio({ path: GROVE, args: ["copilot"] }));
+    assert.ok((await client.listModels()).some((model) => model.id === "gpt-5"));
+    const told = [];
+    const onEvent = (event) => told.push(event);
+    const session = await client.createSession({ model: "gpt-5", onPermissionRequest: approveAll, onEvent });
+    const last = await session.sendAndWait({ prompt: script([{ say: "mapped" }]) });
+    assert.equal(last.data.content, "mapped");
+    assert.equal((await session.rpc.model.getCurrent()).modelId, "gpt-5");
+    const [start] = await session.getEvents();
+    assert.equal(start.data.selectedModel, "gpt-5");
+    assert.deepEqual(told.find((event) => event.type === "session.start"), start);
+    assert.equal((await session.rpc.model.switchTo({ modelId: "sonnet" })).modelId, "sonnet");
+    const changed = () => told.find((event) => event.type === "session.model_change");
+    await until("it is told", changed);
+    assert.deepEqual([changed().data.previousModel, changed().data.newModel], ["gpt-5", "sonnet"]);
+    assert.ok(!told.some((event) => event.type === "session.warning"));
+    await assert.rejects(session.rpc.model.switchTo({ modelId: "unheard-of" }), /Unknown model/);
 });
 
 test("a program that brings its storage finds its sessions there the next time", async (t) => {

@@ -72,7 +72,8 @@ pub use self::outbox::{ActionRefusal, CommandError};
 pub use self::pastes::PasteError;
 pub use self::setup::{SetupChangeError, SetupFileError};
 pub use self::tree::{
-    CompactionOutcome, Entries, MergeOutcome, NavigateOptions, NavigateOutcome, TreeAnswer, TreeError, TreeRequest,
+    BranchInfo, CompactionOutcome, Entries, InfoEntries, MergeOutcome, NavigateOptions, NavigateOutcome, TreeAnswer,
+    TreeError, TreeRequest,
 };
 pub use self::workspace::{WorkspaceAnswer, WorkspaceRequest, WorkspaceRequestError};
 pub use crate::branch::{

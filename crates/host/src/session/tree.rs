@@ -3,10 +3,13 @@
 //! `grove_tree` decides what a request means, on the log as it is on the disk. A change is an event like any other: it
 //! is in the journal when it is published, and later in the log.
 
+mod info;
 mod navigation;
 mod operation;
 pub(crate) mod summarize;
 mod turns;
+
+use std::sync::Arc;
 
 use grove_agents::AgentError;
 use grove_core::*;
@@ -17,6 +20,7 @@ use grove_tree::navigate::{BranchPointError, Prefill};
 use grove_tree::tree_edit::{self, NewEntry, TreeEdit, TreeEditError};
 use grove_tree::turns::TurnLimit;
 use grove_tree::{AppendError, Cursor, LogError, LogIndex, NewLogError, RowFilter, RowPage, RowsError, RowsRequest};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::forks::ForkPlan;
@@ -71,6 +75,10 @@ pub enum TreeRequest {
     Abort,
     /// Finds the user message that begins a turn.
     BeginningOf(TurnId),
+    /// Reads the entries outside turns that tell of the session: compactions, and Grove's own notes.
+    InfoEntries,
+    /// Notes an event of the session in the log: the data of a `grove.info` entry.
+    AddInfo(Value),
 }
 
 /// The options of a navigation.
@@ -85,9 +93,33 @@ pub enum TreeAnswer {
     MergeOutcome(MergeOutcome),
     CompactionOutcome(CompactionOutcome),
     Aborted(bool),
-    Labelled { leaf: Option<String> },
+    Labelled {
+        leaf: Option<String>,
+    },
     Beginning(String),
     PlanFork(Box<ForkPlan>),
+    InfoEntries(InfoEntries),
+    /// The line of the new entry.
+    InfoAdded(Arc<str>),
+}
+
+/// The entries outside turns on the branch of the leaf.
+#[derive(Debug)]
+pub struct InfoEntries {
+    /// In the order of the branch.
+    pub entries: Vec<BranchInfo>,
+    /// The newest turn on the branch.
+    pub newest: Option<TurnId>,
+}
+
+/// An entry outside turns.
+#[derive(Clone, Debug)]
+pub struct BranchInfo {
+    pub line: Arc<str>,
+    /// The entry before it on the branch.
+    pub parent: Option<String>,
+    /// The number of turns that begin behind it.
+    pub turns_behind: usize,
 }
 
 /// The result of a navigation.
@@ -219,6 +251,10 @@ impl SessionTask {
                 let found = self.find_turn(chat, seen, &turn).await;
                 found.map(|(seen, place)| TreeAnswer::Beginning(seen.index.id(place.first).into_owned()))
             }
+            TreeRequest::InfoEntries => self.info_entries(chat, seen).await.map(TreeAnswer::InfoEntries),
+            TreeRequest::AddInfo(data) => {
+                self.add_info_to(chat, seen, &data).await?.map(|entry| TreeAnswer::InfoAdded(entry.line))
+            }
         };
         answered(done, answer)
     }
@@ -284,12 +320,7 @@ impl SessionTask {
     /// Eight digits that no entry has.
     fn new_entry_id(&self, index: &LogIndex) -> String {
         loop {
-            let mut bytes = [0; 4];
-            // Without randomness the ids are consecutive, which is as good: they must only differ.
-            if self.session_context.env.random.fill(&mut bytes).is_err() {
-                bytes = u32::try_from(index.len()).unwrap_or(u32::MAX).to_be_bytes();
-            }
-            let id = hex::encode(bytes);
+            let id = self.random_entry_id(index.len());
             if index.find(&id).is_none() {
                 return id;
             }

@@ -13,6 +13,7 @@ use grove_fs::workspace::database::DatabaseError;
 use grove_fs::workspace::{Checkpoint, FilesFolder, FolderListing, Manifest, Todo, WorkspaceError};
 use grove_fs::{FsError, SessionFs};
 use grove_storage::paths;
+use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
 use self::request_queue::{QueuedRequest, WorkspaceJob};
@@ -272,7 +273,17 @@ impl SessionTask {
         apply_workspace_update: WorkspaceUpdate,
     ) -> Result<(), HostStopped> {
         let WorkspaceUpdate { change, answer, done } = apply_workspace_update;
+        let had_plan = self.tip.details.workspace.is_some_and(|workspace| workspace.plan.is_some());
         self.workspace_changed(change).await?;
+        let plan = match change {
+            WorkspaceChange::PlanWritten if had_plan => Some(("update", "The plan was changed.")),
+            WorkspaceChange::PlanWritten => Some(("create", "The plan was created.")),
+            WorkspaceChange::PlanRemoved => Some(("delete", "The plan was deleted.")),
+            WorkspaceChange::Files => None,
+        };
+        if let Some((operation, message)) = plan {
+            self.note_event(json!({"infoType": "plan", "message": message, "operation": operation})).await?;
+        }
         done.send(Ok(answer)).ok();
         Ok(())
     }

@@ -39,6 +39,16 @@ fn incoming(limits: &Limits) -> LimitGroup {
             "call",
             "the file is read and written in pieces",
         ),
+        Limit::new("sdk-log-message", bytes(copilot::methods::MAX_LOG_MESSAGE), "call", "the call is refused"),
+        Limit::new("sdk-named-sessions", count(copilot::methods::MAX_NAMED_SESSIONS), "call", "the call is refused"),
+        Limit::new(
+            "sdk-commands",
+            count(copilot::methods::MAX_CLIENT_COMMANDS),
+            "SDK client of a session",
+            "further commands are left out",
+        ),
+        Limit::new("sdk-client-requests", count(server::SDK_CLIENT_REQUESTS), "session", "the request is refused"),
+        Limit::new("sdk-queued-commands", count(server::SDK_QUEUED_COMMANDS), "session", "the command is refused"),
         Limit::new("sdk-file", bytes(server::SDK_FILE_BYTES), "call", "the file is refused"),
         Limit::new(
             "sdk-wait",
@@ -167,6 +177,36 @@ fn answers(limits: &Limits) -> LimitGroup {
             "the call is refused (-32602)",
         ),
         Limit::new("sdk-events", count(copilot::methods::MAX_EVENTS), "page", "the next page has more"),
+        Limit::new(
+            "sdk-recent-events",
+            count(server::SDK_RECENT_EVENTS),
+            "session",
+            "older events that are not stored cannot be read any more",
+        ),
+        Limit::new(
+            "sdk-recent-bytes",
+            bytes(server::SDK_RECENT_BYTES),
+            "session",
+            "older events that are not stored cannot be read any more",
+        ),
+        Limit::new(
+            "sdk-log-entries",
+            count(grove_storage::limits::LOG_INFO_ENTRIES),
+            "answer with a conversation",
+            "older events outside of turns are left out",
+        ),
+        Limit::new(
+            "sdk-log-entry-bytes",
+            bytes(grove_storage::limits::LOG_INFO_BYTES),
+            "answer with a conversation",
+            "older events outside of turns are left out",
+        ),
+        Limit::new(
+            "sdk-entry-tail",
+            count(copilot::project::MAX_TAIL),
+            "session",
+            "an older event is not named as the one before another",
+        ),
         Limit::new(
             "sdk-history",
             count(server::SDK_HISTORY_READS),

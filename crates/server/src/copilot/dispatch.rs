@@ -8,6 +8,7 @@ use grove_core::{ScopeSet, SessionId};
 use grove_host::audit::{AuditOutcome, PendingRecord};
 use grove_wire::copilot::error;
 use grove_wire::copilot::methods::{self, *};
+use grove_wire::copilot::surface::{self, Unserved};
 use grove_wire::scopes::{self, further};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -95,6 +96,25 @@ impl CopilotPeer {
         result
     }
 
+    /// Handles a method that is not served: with what is true without the feature, or with the reason.
+    pub(super) async fn dispatch_unserved(&self, method: &str, params: Option<&RawValue>) -> CopilotResult {
+        if !self.is_in() {
+            return Err(CopilotError::Error(error::authentication_required()));
+        }
+        let answer = match surface::unserved(method) {
+            None => return Err(CopilotError::Error(error::unhandled(method))),
+            Some(Unserved::Refused(reason)) => return Err(CopilotError::Failed(reason.to_owned())),
+            Some(Unserved::Absent(answer)) => answer,
+        };
+        let missing = |missing| CopilotError::Error(error::not_permitted(method, missing));
+        self.principal().check(ScopeSet::NONE.with(scopes::COPILOT_ABSENT), method).map_err(missing)?;
+        if method.starts_with("session.") {
+            let params: SessionParams = methods::params(method, params).map_err(CopilotError::Error)?;
+            self.find(&params.session_id).await?;
+        }
+        Ok(RawValue::from_string(answer.to_owned())?)
+    }
+
     /// Starts the handler of a method.
     fn begin<'a>(
         &'a self,
@@ -114,6 +134,7 @@ impl CopilotPeer {
             Method::SessionCreate => call.answer_with(|params| self.create(params)),
             Method::SessionResume => call.answer_with(|params| self.resume(params)),
             Method::SessionSend => call.answer_with(|params| self.send(params)),
+            Method::SessionSendAndWait => call.answer_with(|params| self.send_and_wait(params)),
             Method::SessionAbort => call.answer_with(|params| self.abort(params)),
             Method::SessionGetMessages => call.answer_with(|params| self.messages(params)),
             Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose => {
@@ -125,11 +146,11 @@ impl CopilotPeer {
             Method::SessionList => call.answer_with(|params| self.list(params)),
             Method::SessionGetLastId => call.answer_with(|_: IgnoredAny| self.last_id()),
             Method::SessionGetMetadata => call.answer_with(|params| self.metadata(params)),
-            Method::SessionGetForeground => call.answer_now(|_: IgnoredAny| Ok(self.foreground())),
+            Method::SessionGetForeground => call.answer_now(|_: IgnoredAny| Ok(MaybeSession::default())),
             Method::SessionSetForeground => call.answer_with(|params| self.set_foreground(params)),
             Method::SessionsFork => call.answer_with(|params| self.fork(params)),
             Method::SessionsReadPersistedEvents => call.answer_with(|params| {
-                self.read_events(ReadEventsParams { wait_ms: None, include_ephemeral: None, ..params })
+                self.read_events(ReadEventsParams { wait_ms: None, include_ephemeral: Some(false), ..params })
             }),
             Method::NameGet => call.answer_with(|params| self.name(params)),
             Method::NameSet => call.answer_with(|params| self.set_name(params)),
@@ -191,6 +212,54 @@ impl CopilotPeer {
             Method::PermissionsUnrestrictUrls => call.answer_with(|params| self.unrestrict_urls(params)),
             Method::ToolsHandlePending => call.answer_with(|params| self.answer_tool(params)),
             Method::UiHandlePendingUserInput => call.answer_with(|params| self.answer_input(params)),
+            Method::UiElicitation => call.answer_with(|params| self.elicit(params)),
+            Method::UiHandlePendingElicitation => call.answer_with(|params| self.answer_elicitation(params)),
+            Method::Log => call.answer_with(|params| self.log(params)),
+            Method::MainTurnInterrupt => call.answer_with(|params| self.interrupt(params)),
+            Method::NameSetAuto => call.answer_with(|params| self.set_auto_name(params)),
+            Method::MetadataSnapshot => call.answer_with(|params| self.snapshot(params)),
+            Method::MetadataActivity => call.answer_with(|params| self.activity(params)),
+            Method::MetadataSetWorkingDirectory => call.answer_with(|params| self.set_working_directory(params)),
+            Method::MetadataRecordContext => call.answer_with(|params| self.record_context(params)),
+            Method::UsageGetMetrics => call.answer_with(|params| self.usage(params)),
+            Method::ToolsGetMetadata => call.answer_with(|params| self.tool_metadata(params)),
+            Method::PlanReadTodos => call.answer_with(|params| async move {
+                self.todos(params).await.map(|todos| SqlTodosResult { rows: todos.rows })
+            }),
+            Method::PlanReadTodosWithDependencies => call.answer_with(|params| self.todos(params)),
+            Method::WorkspaceEnsure => call.answer_with(|params| self.workspace(params)),
+            Method::WorkspaceDiff => call.answer_with(|params| self.diff(params)),
+            Method::HistoryAbortCompaction => call.answer_with(|params| self.abort_compaction(params)),
+            Method::CommandsList => call.answer_with(|params| self.list_commands(params)),
+            Method::CommandsInvoke => call.answer_with(|params| self.invoke_command(params)),
+            Method::CommandsExecute => call.answer_with(|params| self.execute_command(params)),
+            Method::CommandsHandlePending => call.answer_with(|params| self.end_command(params)),
+            Method::CommandsEnqueue => call.answer_with(|params| self.enqueue_command(params)),
+            Method::CommandsRespond => call.answer_with(|params| self.respond_to_command(params)),
+            Method::QueuePendingItems | Method::QueueSnapshot => call.answer_with(|params| self.pending_items(params)),
+            Method::QueueHasPending => call.answer_with(|params| self.has_pending(params)),
+            Method::QueueInsertAt => call.answer_with(|params| self.insert_queued(params)),
+            Method::QueueRemoveAt => call.answer_with(|params| self.remove_queued(params)),
+            Method::QueueRemoveMostRecent => call.answer_with(|params| self.remove_newest_queued(params)),
+            Method::QueueMoveItem => call.answer_with(|params| self.move_queue_item(params)),
+            Method::QueueUpdateText => call.answer_with(|params| self.update_queued(params)),
+            Method::QueueDuplicateAt => call.answer_with(|params| self.duplicate_queued(params)),
+            Method::QueueSendNow => call.answer_with(|params| self.send_queued_now(params)),
+            Method::QueueClear => call.answer_with(|params| self.clear_queue(params)),
+            Method::SessionsList => call.answer_with(|params| self.list_catalog(params)),
+            Method::SessionsGetMetadata => call.answer_with(|params| self.metadata(params)),
+            Method::SessionsFindByPrefix => call.answer_with(|params| self.find_by_prefix(params)),
+            Method::SessionsGetLastForContext => call.answer_with(|params| self.last_for_context(params)),
+            Method::SessionsListNonEmpty => call.answer_with(|_: IgnoredAny| self.list_non_empty()),
+            Method::SessionsGetSizes => call.answer_with(|_: IgnoredAny| self.session_sizes()),
+            Method::SessionsCheckInUse => call.answer_now(Self::in_use),
+            Method::SessionsEnrichMetadata => call.answer_with(|params| self.enrich(params)),
+            Method::SessionsGetEventFilePath => call.answer_with(|params| self.event_file_path(params)),
+            Method::SessionsSave => call.answer_with(|params| self.save(params)),
+            Method::SessionsDelete => call.answer_with(|params| self.delete(params)),
+            Method::SessionsBulkDelete => call.answer_with(|params| self.bulk_delete(params)),
+            Method::SessionsPruneOld => call.answer_with(|params| self.prune(params)),
+            Method::SessionsSetPlugins => call.answer_now(Self::set_plugins),
         }
     }
 
@@ -211,6 +280,7 @@ impl CopilotPeer {
 fn auth_status() -> AuthStatusResult {
     AuthStatusResult {
         is_authenticated: true,
+        auth_type: Some("token".to_owned()),
         status_message: Some("Grove's agents bring their own accounts".to_owned()),
         ..AuthStatusResult::default()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_checks::Check;
-use grove_core::{SessionId, StoreName};
+use grove_core::{ModelId, SessionId, StoreName};
 use grove_host::Host;
 use grove_host::sequencer::ConnectionId;
 use grove_host::subscriber::Queue;
@@ -29,6 +29,8 @@ pub struct EndpointConfig {
     pub keeps_temp_files: bool,
     /// The folder of sessions that name none, as a URI: the working directory of the program that the SDK started.
     pub default_folder: Option<String>,
+    /// Says whether its new sessions allow everything that no rule denies: the program was started with `--allow-all`.
+    pub allows_all: bool,
 }
 
 /// The secret that opens an endpoint.
@@ -88,8 +90,17 @@ pub(super) struct EndpointState {
     pub(super) open: HashMap<SessionId, HashSet<ConnectionId>>,
     /// The storage client, once a client has attached its storage.
     pub(super) storage_client: Option<EndpointStorageClient>,
-    /// The session in the foreground of the user's screen.
-    pub(super) foreground: Option<SessionId>,
+    /// The names by which clients selected the models of sessions: names of Copilot's own, which the configuration maps.
+    /// Those of closed sessions are forgotten.
+    pub(super) selected_models: HashMap<SessionId, SelectedModel>,
+}
+
+/// The name by which a client selected a session's model.
+#[derive(Clone, Debug)]
+pub(super) struct SelectedModel {
+    pub(super) name: String,
+    /// The session's model at that time.
+    pub(super) model: Option<ModelId>,
 }
 
 impl CopilotEndpoint {
@@ -117,6 +128,10 @@ impl CopilotEndpoint {
 
     pub(super) fn default_folder(&self) -> Option<&String> {
         self.0.config.default_folder.as_ref()
+    }
+
+    pub(super) fn allows_all(&self) -> bool {
+        self.0.config.allows_all
     }
 
     pub(super) fn wrong_tokens(&self) -> &WrongTokens {

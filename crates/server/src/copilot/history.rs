@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use grove_core::*;
 use grove_host::sequencer::SubscriptionTarget;
-use grove_host::session::{ChatAddress, NavigateOptions, TreeAnswer, TreeRequest};
-use grove_host::turns;
+use grove_host::session::{BranchInfo, ChatAddress, InfoEntries, NavigateOptions, TreeAnswer, TreeRequest};
+use grove_host::{Host, turns};
 use grove_wire::copilot::events::{CompactionStart, SnapshotRewind};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::{Event, EventData, project};
 
+use super::feed::Feed;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 /// Turns that are read at once.
@@ -20,54 +21,154 @@ const TURNS: usize = 1_000;
 /// Each returns at most the turns of a snapshot, so a very long session gives the events of its newest turns.
 pub const READS: usize = 8;
 
-/// The turns of a session, and the session.
-struct SessionTranscript {
+/// The turns of a session, the entries of its log outside of turns, and the session.
+pub(super) struct SessionTranscript {
     session: Session,
     turns: Vec<Arc<Turn>>,
+    entries: Vec<LogEntry>,
+    /// The entries with their positions in the log.
+    logged: Option<InfoEntries>,
+    /// The model as the client selected it.
+    selected_model: String,
 }
 
 impl SessionTranscript {
-    fn events(&self) -> impl Iterator<Item = Event> + '_ {
-        project::history(&self.session, self.turns.iter().map(Arc::as_ref))
+    pub(super) fn session(&self) -> &Session {
+        &self.session
     }
+
+    pub(super) fn turns(&self) -> impl Iterator<Item = &Turn> {
+        self.turns.iter().map(Arc::as_ref)
+    }
+
+    fn events(&self) -> impl Iterator<Item = Event> + '_ {
+        let events = project::history(&self.session, self.turns(), &self.entries);
+        events.map(|event| with_model(event, &self.selected_model))
+    }
+}
+
+/// The first event of a session, with its model as the client selected it.
+pub(super) fn with_model(mut event: Event, selected_model: &str) -> Event {
+    if let EventData::SessionStart(start) = &mut event.data {
+        start.selected_model = Some(selected_model.to_owned());
+    }
+    event
+}
+
+/// The entries of a session's log outside of turns. Without them, the turns alone have events.
+pub(super) async fn logged_entries(host: &Host, session: &SessionId) -> Option<InfoEntries> {
+    let id = session.clone();
+    let uri = host.sequencer().read(move |published| Some(published.state.sessions.get(&id)?.uri.clone()))?;
+    let asked = host.ask_tree(&(uri, ChatId::from(Session::MAIN_CHAT)), TreeRequest::InfoEntries).await;
+    let answer = match asked {
+        Ok(asked) => asked.answer().await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match answer {
+        Ok(TreeAnswer::InfoEntries(entries)) => Some(entries),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(%session, %error, "events outside of turns are missing: the log could not be read");
+            None
+        }
+    }
+}
+
+/// The entries among the turns that a session shows.
+pub(super) fn placed_entries(session: &Session, logged: Option<&InfoEntries>) -> Vec<LogEntry> {
+    let chat = session.main_chat();
+    let turns: Vec<&TurnId> = chat.into_iter().flat_map(|chat| &chat.turns).map(|turn| &turn.id).collect();
+    place_entries(logged, &turns, chat.is_some_and(|chat| chat.has_older_turns))
+}
+
+/// The entries, each with the turn before it. Those before the first of these turns are left out if there are older ones.
+fn place_entries(logged: Option<&InfoEntries>, turns: &[&TurnId], has_older: bool) -> Vec<LogEntry> {
+    let Some(InfoEntries { entries, newest }) = logged else { return Vec::new() };
+    let count = match newest {
+        None => 0,
+        Some(newest) => match turns.iter().rposition(|turn| *turn == newest) {
+            Some(at) => at + 1,
+            // The leaf has moved meanwhile.
+            None => return Vec::new(),
+        },
+    };
+    let placed = entries.iter().filter_map(|entry| {
+        let before = count.checked_sub(entry.turns_behind)?;
+        let after = match before.checked_sub(1) {
+            Some(at) => Some((*turns.get(at)?).clone()),
+            None if has_older => return None,
+            None => None,
+        };
+        Some(LogEntry { line: entry.line.clone(), after })
+    });
+    placed.collect()
 }
 
 impl CopilotPeer {
     pub(super) async fn messages(&self, params: SessionParams) -> Result<GetMessagesResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
+        // A client that has closed a session, and reads it all the same, is told so like by Copilot's own CLI.
+        if !self.endpoint().state().open.contains_key(&session.id) {
+            return Err(CopilotError::Failed(format!("Session not found: {}", session.id)));
+        }
         Ok(GetMessagesResult { events: self.transcript(&session).await?.events().collect() })
     }
 
     /// The transcript of a session's main chat.
-    async fn transcript(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
+    pub(super) async fn transcript(&self, session: &SessionRef) -> Result<SessionTranscript, CopilotError> {
         let wanted = || SubscriptionTarget::SessionWithMainChat(session.uri.clone());
+        let logged = logged_entries(self.host(), &session.id).await;
+        let mut has_older = false;
         let mut parts: Vec<Vec<Arc<Turn>>> = Vec::new();
         for _ in 0..READS {
             let first = parts.last().and_then(|part| part.first()).map(|turn| turn.id.clone());
             let found = turns::find(self.host(), wanted(), first, TURNS).await?;
             let is_all = !found.older || found.turns.is_empty();
+            has_older = found.older;
             parts.push(found.turns);
             if is_all {
                 break;
             }
         }
-        let turns = parts.into_iter().rev().flatten().collect();
+        let turns: Vec<Arc<Turn>> = parts.into_iter().rev().flatten().collect();
+        let ids: Vec<&TurnId> = turns.iter().map(|turn| &turn.id).collect();
+        let entries = place_entries(logged.as_ref(), &ids, has_older);
+        let selected_model = self.selected_model(session).await?;
         // The turns of a session are shared: cloning it costs little.
         let session = self.look(session, Session::clone).await?;
-        Ok(SessionTranscript { session, turns })
+        Ok(SessionTranscript { session, turns, entries, logged, selected_model })
+    }
+
+    /// The last message of the agent in the turn of a prompt. The error is the one that ended the turn.
+    pub(super) async fn answer_of(&self, session: &SessionRef, prompt: &str) -> Result<Option<Event>, CopilotError> {
+        let transcript = self.transcript(session).await?;
+        let is_it = |event: &Event| match &event.data {
+            EventData::UserMessage(message) => message.message_id.as_deref() == Some(prompt),
+            _ => false,
+        };
+        let mut answer = None;
+        for event in transcript.events().skip_while(|event| !is_it(event)).skip(1) {
+            match &event.data {
+                EventData::UserMessage(_) => break,
+                EventData::AssistantMessage(_) => answer = Some(event),
+                EventData::SessionError(error) => return Err(CopilotError::Failed(error.message.clone())),
+                _ => {}
+            }
+        }
+        Ok(answer)
     }
 
     /// Reads events from a cursor on, and waits for more if there are none and the client asks for that.
     pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let feed = self.endpoint().feeds().of(&session.id);
-        let mut news = feed.map(|feed| feed.updates());
+        let mut news = feed.as_ref().map(|feed| feed.updates());
         let patience = params.wait_ms.unwrap_or(0).min(MAX_WAIT_MS);
         let deadline = self.host().env().clock.sleep(Duration::from_millis(patience));
         tokio::pin!(deadline);
         loop {
             let transcript = self.transcript(&session).await?;
-            let read = read(&params, transcript.events().collect());
+            let read = read(&params, merged(feed.as_deref(), transcript.events().collect()));
             let Some(news) = news.as_mut().filter(|_| patience > 0 && read.events.is_empty()) else { return Ok(read) };
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { return Ok(read) },
@@ -78,7 +179,10 @@ impl CopilotPeer {
 
     pub(super) async fn tail(&self, params: SessionParams) -> Result<TailResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let last = self.transcript(&session).await?.events().last();
+        let persisted = self.transcript(&session).await?.events().collect();
+        let feed = self.endpoint().feeds().of(&session.id);
+        let events = merged(feed.as_deref(), persisted);
+        let last = events.last();
         Ok(TailResult { cursor: last.map(|event| event.id.to_string()).unwrap_or_default() })
     }
 
@@ -92,7 +196,7 @@ impl CopilotPeer {
         let asked =
             self.host().ask_tree(&place(&session), TreeRequest::Compact { instructions, keep: Some(0) }).await?;
         let TreeAnswer::CompactionOutcome(compacted) = asked.answer().await? else {
-            return Err(CopilotError::Failed("the session gave an unexpected answer".to_owned()));
+            return Err(unexpected());
         };
         Ok(CompactResult {
             success: true,
@@ -101,6 +205,14 @@ impl CopilotPeer {
             summary_content: Some(compacted.summary),
             context_window: None,
         })
+    }
+
+    /// Aborts a summary that is being made.
+    pub(super) async fn abort_compaction(&self, params: SessionParams) -> Result<AbortCompactionResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let asked = self.host().ask_tree(&place(&session), TreeRequest::Abort).await?;
+        let TreeAnswer::Aborted(aborted) = asked.answer().await? else { return Err(unexpected()) };
+        Ok(AbortCompactionResult { aborted })
     }
 
     pub(super) async fn truncate(&self, params: TruncateParams) -> Result<TruncateResult, CopilotError> {
@@ -145,10 +257,15 @@ impl CopilotPeer {
     /// The log keeps them all.
     async fn rewind_before(&self, session: &SessionRef, event: &str) -> Result<u64, CopilotError> {
         let transcript = self.transcript(session).await?;
-        let (entry, kept) = self.entry_of(session, &transcript, event).await?;
+        let target = match transcript.entry(event) {
+            // The entry and everything behind it.
+            Some(entry) => entry.parent.clone(),
+            None => Some(self.entry_of(session, &transcript, event).await?),
+        };
         let before = transcript.events().count();
-        let request = TreeRequest::Navigate { target: Some(entry), navigate_options: NavigateOptions::default() };
+        let request = TreeRequest::Navigate { target, navigate_options: NavigateOptions::default() };
         self.host().ask_tree(&place(session), request).await?.answer().await?;
+        let kept = self.transcript(session).await?.events().count();
         let events_removed = before.saturating_sub(kept) as u64;
         if let Some(feed) = self.endpoint().feeds().of(&session.id) {
             feed.say(SnapshotRewind { up_to_event_id: event.to_owned(), events_removed });
@@ -156,7 +273,7 @@ impl CopilotPeer {
         Ok(events_removed)
     }
 
-    /// The user message that begins the turn of an event, and the number of events before it.
+    /// The user message that begins the turn of an event, or the turn behind an event outside of turns.
     ///
     /// A turn is atomic: cutting inside it removes all of it.
     async fn entry_of(
@@ -164,19 +281,14 @@ impl CopilotPeer {
         session: &SessionRef,
         transcript: &SessionTranscript,
         event: &str,
-    ) -> Result<(String, usize), CopilotError> {
-        let turns = transcript.turns.iter().map(Arc::as_ref);
+    ) -> Result<String, CopilotError> {
         let unknown = || CopilotError::Failed(format!("Event {event} not found in session {}", session.id));
-        let place_of = project::locate(&transcript.session, turns, event).ok_or_else(unknown)?;
+        let place_of = project::locate(&transcript.session, transcript.turns(), &transcript.entries, event);
+        let place_of = place_of.ok_or_else(unknown)?;
         let turn = transcript.turns.get(place_of.turn).ok_or_else(unknown)?.id.clone();
-        let kept = SessionTranscript {
-            session: transcript.session.clone(),
-            turns: transcript.turns[..place_of.turn].to_vec(),
-        };
-        let kept = kept.events().count();
         let asked = self.host().ask_tree(&place(session), TreeRequest::BeginningOf(turn)).await?;
         match asked.answer().await? {
-            TreeAnswer::Beginning(entry) => Ok((entry, kept)),
+            TreeAnswer::Beginning(entry) => Ok(entry),
             _ => Err(unknown()),
         }
     }
@@ -187,7 +299,11 @@ impl CopilotPeer {
             None => None,
             Some(event) => {
                 let transcript = self.transcript(&session).await?;
-                Some(self.entry_of(&session, &transcript, event).await?.0)
+                match transcript.entry(event).filter(|entry| entry.turns_behind == 0) {
+                    // Nothing is behind it.
+                    Some(_) => None,
+                    None => Some(self.entry_of(&session, &transcript, event).await?),
+                }
             }
         };
         let name = params.name.filter(|name| !name.is_empty());
@@ -210,8 +326,31 @@ impl CopilotPeer {
     }
 }
 
-fn place(session: &SessionRef) -> ChatAddress {
+impl SessionTranscript {
+    /// The entry of an event outside of turns.
+    fn entry(&self, event: &str) -> Option<&BranchInfo> {
+        let entries = self.logged.iter().flat_map(|logged| &logged.entries);
+        let is_it = |entry: &&BranchInfo| {
+            project::entry_event_id(&self.session.id, &entry.line).is_some_and(|id| *id == *event)
+        };
+        entries.into_iter().find(is_it)
+    }
+}
+
+/// Persisted events with the newest ephemeral ones among them, as far as the feed of the session has them.
+fn merged(feed: Option<&Feed>, persisted: Vec<Event>) -> Vec<Event> {
+    match feed {
+        Some(feed) => feed.with_recent(persisted),
+        None => persisted,
+    }
+}
+
+pub(super) fn place(session: &SessionRef) -> ChatAddress {
     (session.uri.clone(), ChatId::from(Session::MAIN_CHAT))
+}
+
+pub(super) fn unexpected() -> CopilotError {
+    CopilotError::Failed("the session gave an unexpected answer".to_owned())
 }
 
 /// The events of one read. A cursor is the id of the last event returned.

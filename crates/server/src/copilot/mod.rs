@@ -8,17 +8,24 @@
 //!
 //! A client may bring its own storage (`storage.rs`). Everything about that applies to its endpoint alone.
 
+pub(crate) mod client_requests;
+mod commands;
 pub(crate) mod connection;
 mod dispatch;
+mod elicitation;
 mod endpoint;
 pub(crate) mod feed;
 pub(crate) mod history;
 mod hooks;
 mod log_in;
+mod metadata;
 mod models;
 mod peer;
 mod permissions;
+mod queue;
 mod quick_ack;
+pub(crate) mod recent_events;
+mod session_catalog;
 pub(crate) mod sessions;
 mod setup;
 mod storage;

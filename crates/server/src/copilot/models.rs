@@ -1,9 +1,14 @@
 //! The mapping from a model's name to an agent.
 
+use std::collections::HashSet;
+
 use grove_core::{AgentId, AgentInfo, ModelId};
+use grove_host::sequencer::PublishedState;
 use grove_wire::copilot::methods::Model;
 
-use super::peer::{CopilotError, CopilotPeer};
+use super::endpoint::{EndpointState, SelectedModel};
+use super::peer::{CopilotError, CopilotPeer, SessionRef};
+use super::sessions::effort;
 
 /// The agent and the model for a new session.
 pub(super) struct ModelChoice {
@@ -18,10 +23,12 @@ impl CopilotPeer {
     ///
     /// An agent without known models is requested by its own name. The names of the configuration come last.
     pub(super) fn models(&self) -> Vec<Model> {
+        let thinking = self.agents_with_effort();
         let of_agent = |agent: &AgentInfo| {
             let own = Model::named(agent.id.to_string(), agent.display_name.clone());
             let models = agent.models.iter().map(|model| Model::of(format!("{}/{}", agent.id, model.id), model));
-            std::iter::once(own).chain(models).collect::<Vec<_>>()
+            let has_effort = thinking.contains(&agent.id);
+            std::iter::once(own).chain(models).map(|model| model.with_effort(has_effort)).collect::<Vec<_>>()
         };
         let agents = self.host().agent_infos();
         let mut models: Vec<Model> = agents.iter().flat_map(of_agent).collect();
@@ -31,6 +38,42 @@ impl CopilotPeer {
             models.push(Model { id: name.clone(), name: format!("{name} ({})", row.name), ..row });
         }
         models
+    }
+
+    /// The agents that have a setting for the reasoning effort, as far as their loaded sessions tell: agents announce
+    /// their settings to sessions only.
+    fn agents_with_effort(&self) -> HashSet<AgentId> {
+        let look = |published: &PublishedState| {
+            let sessions = published.state.sessions.values();
+            sessions.filter(|session| effort(session).is_some()).map(|session| session.agent.clone()).collect()
+        };
+        self.host().sequencer().read(look)
+    }
+
+    /// Notes the name by which a client selects a session's model. Clients are told that name as long as the session
+    /// keeps the model.
+    pub(super) async fn select_model(&self, session: &SessionRef, name: &str) -> Result<(), CopilotError> {
+        let is_known = self.host().config().model_names.contains_key(name) || self.agent_for(Some(name)).is_err();
+        let model = self.look(session, |session| session.model.clone()).await?;
+        let mut state = self.endpoint().state();
+        let EndpointState { open, selected_models, .. } = &mut *state;
+        selected_models.retain(|selected, _| open.contains_key(selected) || *selected == session.id);
+        match is_known {
+            true => selected_models.insert(session.id.clone(), SelectedModel { name: name.to_owned(), model }),
+            false => selected_models.remove(&session.id),
+        };
+        Ok(())
+    }
+
+    /// A session's model as clients name it.
+    pub(super) async fn selected_model(&self, session: &SessionRef) -> Result<String, CopilotError> {
+        let selected = self.endpoint().state().selected_models.get(&session.id).cloned();
+        self.look(session, move |session| match (selected, &session.model) {
+            (Some(selected), model) if selected.model == *model => selected.name,
+            (_, Some(model)) => format!("{}/{model}", session.agent),
+            (_, None) => session.agent.to_string(),
+        })
+        .await
     }
 
     /// The agent and the model for a new session. The default agent takes the place of an unknown model, so that a

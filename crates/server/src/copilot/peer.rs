@@ -251,8 +251,8 @@ impl CopilotPeer {
         let peer = self.clone();
         let doing: BoxFuture<'static, CopilotResult> = match Method::named(&method) {
             None => {
-                let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
-                Box::pin(async move { Err(CopilotError::Error(error)) })
+                let unserved = method.clone();
+                Box::pin(async move { peer.dispatch_unserved(&unserved, params.as_deref()).await })
             }
             Some(known) => Box::pin(async move { peer.dispatch(known, params.as_deref()).await }),
         };
@@ -360,7 +360,13 @@ fn answer_bytes(method: Method) -> usize {
 fn call_cost(method: Method) -> CallCost {
     match method {
         Method::SessionCreate | Method::SessionResume | Method::SessionsFork => CallCost::Start,
-        Method::HistoryCompact | Method::HistoryTruncate | Method::HistoryRewind => CallCost::Large,
+        Method::HistoryCompact
+        | Method::HistoryTruncate
+        | Method::HistoryRewind
+        | Method::UsageGetMetrics
+        | Method::SessionsGetSizes
+        | Method::SessionsBulkDelete
+        | Method::SessionsPruneOld => CallCost::Large,
         _ => CallCost::Small,
     }
 }
@@ -392,5 +398,24 @@ fn takes_time(method: Method) -> bool {
             | Method::WorkspaceSaveLargePaste
             | Method::WorkspaceListCheckpoints
             | Method::WorkspaceReadCheckpoint
+            | Method::UiElicitation
+            | Method::SessionSendAndWait
+            | Method::Log
+            | Method::MetadataSnapshot
+            | Method::MetadataSetWorkingDirectory
+            | Method::MetadataRecordContext
+            | Method::UsageGetMetrics
+            | Method::PlanReadTodos
+            | Method::PlanReadTodosWithDependencies
+            | Method::WorkspaceEnsure
+            | Method::CommandsInvoke
+            | Method::CommandsExecute
+            | Method::SessionShutdown
+            | Method::OptionsUpdate
+            | Method::SessionsGetSizes
+            | Method::SessionsSave
+            | Method::SessionsDelete
+            | Method::SessionsBulkDelete
+            | Method::SessionsPruneOld
     )
 }

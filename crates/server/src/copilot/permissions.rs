@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use grove_core::*;
+use grove_wire::copilot::error;
 use grove_wire::copilot::methods::*;
 
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
@@ -154,6 +155,15 @@ impl CopilotPeer {
             None => return Err(CopilotError::Failed("this host keeps no list of trusted folders".to_owned())),
         }
         Ok(Success::YES)
+    }
+
+    /// Allows everything in a new session: the program was started with `--allow-all`.
+    pub(super) async fn allow_everything(&self, session: &SessionRef) -> Result<(), CopilotError> {
+        let (needed, client) = (ScopeSet::NONE.with(Scope::Approve), Some(self.client()));
+        let operation = Method::PermissionsSetApproveAll.as_str();
+        let allowed = self.principal().authorize(self.host(), needed, operation, client, Some(&session.id)).await;
+        allowed.map_err(|forbidden| CopilotError::Error(error::not_permitted(operation, forbidden)))?;
+        self.allow_all(session, true).await
     }
 
     async fn allow_all(&self, session: &SessionRef, allow: bool) -> Result<(), CopilotError> {

@@ -11,16 +11,18 @@ use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
 use grove_host::{AgentSetup, CreateSession, SetupChange};
 use grove_storage::settings::THINKING_SETTINGS;
-use grove_wire::copilot::events::{SessionResume, SessionShutdown, SessionWarning};
-use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
+use grove_wire::copilot::events::{ModelChange, SessionShutdown, SessionWarning};
+use grove_wire::copilot::methods::server::{LifecycleParams, SESSION_LIFECYCLE};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
 use grove_wire::copilot::{decode, error};
 use grove_wire::jsonrpc;
 use grove_work::GitRepository;
+use serde_json::json;
 
 use super::endpoint::CopilotEndpoint;
 use super::feed::FeedSubscriber;
+use super::history::with_model;
 use super::models::ModelChoice;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
@@ -59,6 +61,13 @@ impl CopilotPeer {
             active_client: self.active_client(&params),
         };
         self.host().create_session(wanted).await?;
+        let selected = params.model.clone();
+        if let Some(model) = &selected {
+            self.select_model(&self.find(&id).await?, model).await?;
+        }
+        if self.endpoint().allows_all() {
+            self.allow_everything(&self.find(&id).await?).await?;
+        }
         let opened = self.open_for_client(&id, params, HookSource::New).await?;
         self.announce_created(&id, fallback).await?;
         Ok(opened)
@@ -77,7 +86,10 @@ impl CopilotPeer {
         let is_told = !params.disable_resume.unwrap_or(false);
         let opened = self.open_for_client(&id, params, HookSource::Resume).await?;
         if is_told {
-            self.announce_resumed(&id).await?;
+            // A session whose storage accepts nothing at the moment is resumed all the same.
+            if let Err(error) = self.note_resumed(&id).await {
+                tracing::warn!(session = id, ?error, "that a session was resumed is not in its log");
+            }
         }
         if let Some(model) = model {
             let session = self.find(&id).await?;
@@ -102,24 +114,32 @@ impl CopilotPeer {
     async fn announce_created(&self, id: &str, fallback: Option<String>) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
         let start = self.look(&session, project::start).await?;
+        let start = with_model(start, &self.selected_model(&session).await?);
         if let Some(feed) = self.endpoint().feeds().of(&session.id) {
             feed.tell(start);
             if let Some(message) = fallback {
-                feed.say(SessionWarning { warning_type: "model".to_owned(), message });
+                feed.say(SessionWarning { warning_type: "model".to_owned(), message, url: None });
             }
         }
         Ok(())
     }
 
-    /// Tells all clients that have a session open that another one has opened it.
-    async fn announce_resumed(&self, id: &str) -> Result<(), CopilotError> {
+    /// Notes in the log that a client has resumed a session: all clients that have it open are told.
+    async fn note_resumed(&self, id: &str) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
-        let now = self.host().env().clock.now();
-        let resumed = self.look(&session, move |session| SessionResume::of(session, now)).await?;
-        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
-            feed.say(resumed);
-        }
-        Ok(())
+        let model = self.selected_model(&session).await?;
+        let data = self.look(&session, move |session| {
+            let chat = session.main_chat();
+            json!({
+                "infoType": "resume",
+                "message": "A program of the Copilot SDK resumed the session.",
+                "turns": chat.map_or(0, |chat| chat.turns.len()),
+                "wasActive": chat.is_some_and(|chat| chat.active.is_some()),
+                "model": model,
+                "context": SessionContext::of(session),
+            })
+        });
+        self.add_info(&session, data.await?).await.map(|_| ())
     }
 
     /// Notes a session's temporary files: the endpoint's program may want to read them.
@@ -155,6 +175,8 @@ impl CopilotPeer {
             queue: self.queue().clone(),
             streaming: params.streaming.unwrap_or(false),
             answers: answers.then(|| self.clone()),
+            shows_forms: params.request_elicitation.unwrap_or(false),
+            commands: params.commands.unwrap_or_default().into_iter().take(MAX_CLIENT_COMMANDS).collect(),
         };
         self.note_open(&session)?;
         if let Err(error) = self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await {
@@ -174,8 +196,14 @@ impl CopilotPeer {
         Ok(OpenResult {
             session_id: session.id.to_string(),
             workspace_path: self.workspace_path(&session).await,
-            capabilities: Some(SessionCapabilities::default()),
+            capabilities: Some(self.capabilities(&session.id)),
         })
+    }
+
+    /// The abilities of the clients that have a session open, together.
+    fn capabilities(&self, session: &SessionId) -> SessionCapabilities {
+        let shows_forms = self.endpoint().feeds().of(session).is_some_and(|feed| feed.shows_forms());
+        SessionCapabilities { ui: Some(UiCapabilities { elicitation: Some(shows_forms) }) }
     }
 
     /// The session's folder, as its store spells it.
@@ -213,9 +241,16 @@ impl CopilotPeer {
     pub(super) async fn shut_session_down(&self, params: ShutdownParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let ShutdownParams { session_id, kind, reason } = params;
-        let shutdown = self.look(&session, move |session| SessionShutdown::of(session, kind, reason)).await?;
+        let (metrics, started_at) = (self.metrics(&session).await?, self.look(&session, |s| s.created_at).await?);
+        let shutdown = SessionShutdown::of(&metrics, started_at, kind, reason);
+        let message = "A program of the Copilot SDK shut the session down.";
+        let data = json!({"infoType": "shutdown", "message": message, "shutdown": shutdown});
+        if let Err(error) = self.add_info(&session, data).await {
+            tracing::warn!(session = session_id, ?error, "that a session was shut down is not in its log");
+        }
         if let Some(feed) = self.endpoint().feeds().of(&session.id) {
-            feed.say_and_wait(Box::new(shutdown)).await;
+            // The event goes to this client, too.
+            feed.settle().await;
         }
         self.detach(SessionParams { session_id }).await
     }
@@ -242,7 +277,7 @@ impl CopilotPeer {
     }
 
     /// The sessions that clients of this endpoint can open, last changed first.
-    async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
+    pub(super) async fn rows(&self) -> Result<Vec<SessionMetadata>, CopilotError> {
         let peer = self.clone();
         let look = move |published: &PublishedState| {
             let listed = published.listed().map(|(session, _)| session);
@@ -265,24 +300,10 @@ impl CopilotPeer {
         Ok(GetMetadataResult { session })
     }
 
-    pub(super) fn foreground(&self) -> MaybeSession {
-        let session = self.endpoint().state().foreground.clone();
-        MaybeSession { session_id: session.map(|session| session.to_string()), workspace_path: None }
-    }
-
+    /// No session is in the foreground: only the Copilot CLI has a terminal that shows one.
     pub(super) async fn set_foreground(&self, params: SessionParams) -> Result<Success, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        let before = self.endpoint().state().foreground.replace(session.id.clone());
-        let foreground = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
-        if let Some(before) = before.filter(|before| *before != session.id)
-            && let Ok(before) = self.find(before.as_str()).await
-        {
-            let background =
-                self.look(&before, |session| LifecycleParams::of(LifecycleKind::Background, session)).await?;
-            self.endpoint().tell(&background);
-        }
-        self.endpoint().tell(&foreground);
-        Ok(Success::YES)
+        self.find(&params.session_id).await?;
+        Ok(Success::failed("Not running in TUI+server mode: open the session on the page, or with `grove attach`"))
     }
 
     pub(super) async fn name(&self, params: SessionParams) -> Result<NameGetResult, CopilotError> {
@@ -293,12 +314,15 @@ impl CopilotPeer {
 
     pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
+        if normalized_title(&params.name).is_none() {
+            return Err(CopilotError::Failed("a session's name must not be empty".to_owned()));
+        }
         self.carry_out(&session, ClientCommand::ChangeTitle(params.name)).await
     }
 
     pub(super) async fn model(&self, params: SessionParams) -> Result<CurrentModel, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        let (model, effort) = (self.selected_model(&session).await?, self.look(&session, effort).await?);
         Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
     }
 
@@ -324,7 +348,7 @@ impl CopilotPeer {
         if let Some(effort) = &params.reasoning_effort {
             self.change_effort(&session, effort).await?;
         }
-        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        let (model, effort) = (self.selected_model(&session).await?, self.look(&session, effort).await?);
         let reasoning_effort = effort.and_then(|(_, chosen)| chosen);
         let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort };
         Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
@@ -334,34 +358,66 @@ impl CopilotPeer {
     async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
         let (mine, now) = self.look(session, |session| (session.agent.clone(), session.model.clone())).await?;
         let (agent, model) = self.agent_for(Some(wanted))?;
+        let before = self.selected_model(session).await?;
         if agent != mine {
             return Err(CopilotError::Failed(format!(
                 "session {} uses the agent {mine}: create another session for a model of {agent}",
                 session.id
             )));
         }
-        match model {
-            Some(model) if Some(&model) != now.as_ref() => {
-                self.carry_out(session, ClientCommand::ChangeModel(model)).await
+        if let Some(model) = model.filter(|model| Some(model) != now.as_ref()) {
+            self.carry_out(session, ClientCommand::ChangeModel(model)).await?;
+            self.select_model(session, wanted).await
+        } else {
+            self.select_model(session, wanted).await?;
+            let new_model = self.selected_model(session).await?;
+            // Only its name has changed, of which the session knows nothing.
+            if new_model != before
+                && let Some(feed) = self.endpoint().feeds().of(&session.id)
+            {
+                feed.say(ModelChange { previous_model: Some(before), new_model, reasoning_effort: None });
             }
-            Some(_) | None => Ok(()),
+            Ok(())
         }
     }
 
     pub(super) async fn mode(&self, params: SessionParams) -> Result<String, CopilotError> {
         let session = self.find(&params.session_id).await?;
-        let set = self.look(&session, |session| {
-            let values = session.config.as_ref().map(|config| &config.values);
-            values.and_then(|values| values.get(MODE)).and_then(|mode| mode.as_str()).map(str::to_owned)
-        });
-        Ok(set.await?.unwrap_or_else(|| "interactive".to_owned()))
+        self.look(&session, project::mode).await
     }
 
+    /// Changes the folder of a session, if the client may work there.
+    pub(super) async fn change_folder(
+        &self,
+        method: Method,
+        session: &SessionRef,
+        folder: &str,
+    ) -> Result<(), CopilotError> {
+        let folders = vec![folder_uri(folder)];
+        let checked = self.principal().check_folders(self.host(), folders.clone(), method.as_str()).await;
+        checked.map_err(|missing| CopilotError::Error(error::not_permitted(method.as_str(), missing)))?;
+        let [folder] = folders.as_slice() else { return Ok(()) };
+        let (pending, _) = self.host().ask_to_set_working_directory(&session.uri, folder.clone()).await?;
+        Ok(pending.answer().await?)
+    }
+
+    /// Sets the agent's mode. Without such a setting the session is interactive, and no other mode would have an effect.
     pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
+        let (agent, now, has_settings) = self
+            .look(&session, |session| (session.agent.clone(), project::mode(session), session.config.is_some()))
+            .await?;
+        let applied =
+            || SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None };
+        if params.mode == now {
+            return Ok(applied());
+        }
+        if !has_settings {
+            return Err(CopilotError::Failed(format!("agent {agent} has no mode {:?}", params.mode)));
+        }
         let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
         self.carry_out(&session, ClientCommand::ChangeConfig { values, replace: false }).await?;
-        Ok(SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None })
+        Ok(applied())
     }
 
     pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, CopilotError> {
@@ -371,6 +427,9 @@ impl CopilotPeer {
         }
         if let Some(effort) = &params.reasoning_effort {
             self.change_effort(&session, effort).await?;
+        }
+        if let Some(folder) = &params.working_directory {
+            self.change_folder(Method::OptionsUpdate, &session, folder).await?;
         }
         Ok(Success::YES)
     }
@@ -438,16 +497,8 @@ fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
     rows
 }
 
-/// A session's model as clients name it.
-fn named_model(session: &Session) -> String {
-    match &session.model {
-        Some(model) => format!("{}/{model}", session.agent),
-        None => session.agent.to_string(),
-    }
-}
-
 /// The setting for the reasoning effort, if the agent has one, and its value.
-fn effort(session: &Session) -> Option<(String, Option<String>)> {
+pub(super) fn effort(session: &Session) -> Option<(String, Option<String>)> {
     let config = session.config.as_ref();
     let schemas = config.map(|config| &config.schema).into_iter().chain(&session.details.settings);
     let mut known = schemas.filter_map(|schema| schema.get("properties")?.as_object());

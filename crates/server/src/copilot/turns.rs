@@ -16,8 +16,9 @@ impl CopilotPeer {
     pub(super) async fn send(&self, params: SendParams) -> Result<SendResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let message_id = self.host().new_id()?;
-        let SendParams { prompt, attachments, mode, .. } = params;
+        let SendParams { prompt, attachments, mode, agent_mode, .. } = params;
         let message = decode::message(prompt, attachments.unwrap_or_default());
+        let message = decode::with_agent_mode(message, agent_mode);
         let chat = ChatId::from(Session::MAIN_CHAT);
         let busy = |session: &Session| {
             session.main_chat().is_some_and(|chat| chat.active.is_some() || !chat.queued.is_empty())
@@ -32,6 +33,34 @@ impl CopilotPeer {
         };
         self.carry_out(&session, command).await?;
         Ok(SendResult { message_id })
+    }
+
+    /// Sends a prompt, and answers when its turn has ended.
+    pub(super) async fn send_and_wait(&self, params: SendParams) -> Result<SendAndWaitResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let Some(feed) = self.endpoint().feeds().of(&session.id) else {
+            return Err(CopilotError::Failed(format!("Session not found: {}", session.id)));
+        };
+        let mut updates = feed.updates();
+        let SendResult { message_id } = self.send(params).await?;
+        loop {
+            let wanted = message_id.clone();
+            let waits = move |session: &Session| {
+                session.main_chat().is_some_and(|chat| {
+                    let queued = chat.queued.iter().chain(&chat.steering);
+                    chat.active.as_deref().is_some_and(|turn| turn.id.as_str() == wanted)
+                        || queued.into_iter().any(|pending| pending.id.as_str() == wanted)
+                })
+            };
+            if !self.look(&session, waits).await? {
+                break;
+            }
+            if updates.changed().await.is_err() {
+                return Err(CopilotError::Failed(format!("Session not found: {}", session.id)));
+            }
+        }
+        let response = self.answer_of(&session, &message_id).await?;
+        Ok(SendAndWaitResult { message_id, response })
     }
 
     /// Ends the running turn, if there is one.
@@ -50,6 +79,17 @@ impl CopilotPeer {
             }
         }
         Ok(Success::YES)
+    }
+
+    /// Ends the running turn, if there is one, and says so.
+    pub(super) async fn interrupt(&self, params: SessionParams) -> Result<InterruptResult, CopilotError> {
+        let session = self.find(&params.session_id).await?;
+        let runs = |session: &Session| session.main_chat().is_some_and(|chat| chat.active.is_some());
+        if !self.look(&session, runs).await? {
+            return Ok(InterruptResult { interrupted: false });
+        }
+        let aborted = self.abort(AbortParams { session_id: params.session_id, reason: None }).await?;
+        Ok(InterruptResult { interrupted: aborted.success })
     }
 
     /// Answers a permission request, and adds the decision to the record.

@@ -3,8 +3,10 @@
 use grove_fs::FsError;
 use grove_fs::workspace::{self as fs, FilesFolder, WorkspaceError};
 use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
+use grove_wire::copilot::events::WorkspaceFileChanged;
 use grove_wire::copilot::methods::*;
 
+use super::history::unexpected;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 /// The largest file that is sent in one piece.
@@ -66,6 +68,7 @@ impl CopilotPeer {
 
     pub(super) async fn read_file(&self, params: WorkspacePathParams) -> Result<ReadFileResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
+        inside(&params.path)?;
         let bytes = self.bytes(&session, params.path).await?;
         let text = String::from_utf8(bytes);
         let content = text.map_err(|_| CopilotError::Failed("the file is not text".to_owned()))?;
@@ -74,18 +77,25 @@ impl CopilotPeer {
 
     pub(super) async fn create_file(&self, params: CreateFileParams) -> Result<(), CopilotError> {
         let session = self.find(&params.session_id).await?;
+        let path = inside(&params.path)?;
+        let WorkspaceAnswer::Files(before) =
+            self.ask_workspace(&session, WorkspaceRequest::Files(FilesFolder::Files)).await?
+        else {
+            return Err(unexpected());
+        };
         let (name, bytes) = (params.path, params.content.into_bytes());
-        self.ask_workspace(&session, WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name, bytes })
-            .await
-            .map(|_| ())
+        self.ask_workspace(&session, WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name, bytes }).await?;
+        let operation = if before.files.iter().any(|file| file.name == path) { "update" } else { "create" };
+        if let Some(feed) = self.endpoint().feeds().of(&session.id) {
+            feed.say(WorkspaceFileChanged { path, operation: operation.to_owned() });
+        }
+        Ok(())
     }
 
-    /// Validates the name. Folders exist as soon as they contain something, so there is nothing else to do.
     /// Checks the path of a folder. Folders exist as soon as they contain something.
     pub(super) async fn create_directory(&self, params: CreateDirectoryParams) -> Result<(), CopilotError> {
         self.find(&params.session_id).await?;
-        grove_fs::RelativeName::parse(&params.path)?;
-        Ok(())
+        inside(&params.path).map(|_| ())
     }
 
     pub(super) async fn stat_file(&self, params: WorkspacePathParams) -> Result<StatFileResult, CopilotError> {
@@ -95,7 +105,7 @@ impl CopilotPeer {
         else {
             return Err(unexpected());
         };
-        let name = grove_fs::RelativeName::parse(&params.path)?.to_string();
+        let name = inside(&params.path)?;
         let inside = format!("{name}/");
         if let Some(file) = listing.files.iter().find(|file| file.name == name) {
             let time = millis(file.modified);
@@ -136,13 +146,10 @@ impl CopilotPeer {
             .map(|_| ())
     }
 
-    /// Stores a long text as a file, as the host does with text that is too long for a message.
+    /// Stores a text as a file.
     pub(super) async fn save_paste(&self, params: SaveLargePasteParams) -> Result<SaveLargePasteResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let size = params.content.len();
-        if size <= self.host().config().limits.spill_bytes {
-            return Ok(SaveLargePasteResult { saved: None.into() });
-        }
         let name = format!("paste-{}.txt", self.host().env().clock.now().0);
         let bytes = params.content.into_bytes();
         let request = WorkspaceRequest::WriteFile { folder: FilesFolder::Files, name: name.clone(), bytes };
@@ -204,8 +211,13 @@ impl CopilotPeer {
     }
 }
 
-fn unexpected() -> CopilotError {
-    CopilotError::Failed("the session gave an unexpected answer".to_owned())
+/// A path as the name of a file of the workspace.
+fn inside(path: &str) -> Result<String, CopilotError> {
+    let outside = |error| {
+        let reason = format!("{path:?} is not a path inside of the session's workspace files directory: {error}");
+        CopilotError::Failed(reason)
+    };
+    grove_fs::RelativeName::parse(path).map(|name| name.to_string()).map_err(outside)
 }
 
 fn millis(time: std::time::SystemTime) -> u64 {

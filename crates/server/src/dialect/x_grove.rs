@@ -383,7 +383,9 @@ fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
         ),
         TreeAnswer::Aborted(aborted) => encode(id, &AbortResult { aborted }),
         // Only the host itself makes these requests.
-        TreeAnswer::PlanFork(_) | TreeAnswer::Beginning(_) => encode(id, &()),
+        TreeAnswer::PlanFork(_) | TreeAnswer::Beginning(_) | TreeAnswer::InfoEntries(_) | TreeAnswer::InfoAdded(_) => {
+            encode(id, &())
+        }
     }
 }
 

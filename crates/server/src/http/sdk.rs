@@ -37,6 +37,8 @@ pub const PIPES: &str = "pipes";
 pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
 /// The working directory of the program, as a URI: the folder of sessions that name none.
 pub const FOLDER: &str = "x-grove-folder";
+/// Says that new sessions allow everything that no rule denies.
+pub const ALLOWS_ALL: &str = "x-grove-allows-all";
 
 impl HostServer {
     /// Serves SDKs at an address of their own, in a task of its own.
@@ -91,12 +93,18 @@ impl Drop for ProgramEndpoint {
     }
 }
 
+/// The options with which a program was started.
+struct ProgramOptions {
+    keeps_temp_files: bool,
+    default_folder: Option<String>,
+    allows_all: bool,
+}
+
 fn opened(
     server: &ListenerState,
     program: &str,
     secret: Option<String>,
-    keeps_temp_files: bool,
-    default_folder: Option<String>,
+    options: ProgramOptions,
 ) -> Arc<ProgramEndpoint> {
     let mut all = server.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(opened) = all.get(program).and_then(Weak::upgrade) {
@@ -104,7 +112,8 @@ fn opened(
     }
     let store = StoreName::from(format!("copilot-{program}"));
     let secret = secret.map(EndpointSecret::Text);
-    let config = EndpointConfig { store, secret, keeps_temp_files, default_folder };
+    let ProgramOptions { keeps_temp_files, default_folder, allows_all } = options;
+    let config = EndpointConfig { store, secret, keeps_temp_files, default_folder, allows_all };
     let endpoint = CopilotEndpoint::new(server.host.clone(), server.feeds.clone(), server.wrong_tokens.clone(), config);
     let pending_connections = PendingConnections::new(server.host.config().limits.unauthenticated_connections);
     let opened = Arc::new(ProgramEndpoint {
@@ -134,9 +143,12 @@ pub(super) async fn carry(
         let help = format!("this address speaks {PROTOCOL}: name the program in {PROGRAM}\n");
         return (StatusCode::UPGRADE_REQUIRED, help).into_response();
     };
-    let (secret, keeps_temp_files) =
-        (header(SECRET).filter(|secret| !secret.is_empty()), header(KEEPS_TEMP_FILES).is_some());
-    let folder = header(FOLDER).filter(|folder| folder.starts_with("file://"));
+    let secret = header(SECRET).filter(|secret| !secret.is_empty());
+    let options = ProgramOptions {
+        keeps_temp_files: header(KEEPS_TEMP_FILES).is_some(),
+        default_folder: header(FOLDER).filter(|folder| folder.starts_with("file://")),
+        allows_all: header(ALLOWS_ALL).is_some(),
+    };
     let client = header(CLIENT).and_then(|addresses| {
         let (peer, local) = addresses.split_once(' ')?;
         Some(PeerAddress::Tcp { peer: peer.parse().ok()?, local: local.parse().ok()? })
@@ -152,7 +164,7 @@ pub(super) async fn carry(
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.client_activity.begin();
-    let opened = opened(&server, &program, secret, keeps_temp_files, folder);
+    let opened = opened(&server, &program, secret, options);
     let principal = match client {
         Some(client) => Arc::new(Principal::clone(&server.principal(holder, process)).relaying(client)),
         None => server.principal(holder, process),

@@ -204,6 +204,7 @@ impl RunningHost {
             secret: Some(EndpointSecret::Text(SECRET.to_owned())),
             keeps_temp_files: false,
             default_folder: None,
+            allows_all: false,
         };
         serving.serve_sdks(config, Box::new(pipes));
         Self { host, tasks, serving, dialer, sdk_dialer }

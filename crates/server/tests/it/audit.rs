@@ -81,7 +81,13 @@ async fn approvals_through_the_copilot_sdk_are_recorded_with_their_verdict_and_c
     let audit = MemoryAudit::of(&host.host);
     let (dialer, pipes) = pipes();
     let secret = Some(EndpointSecret::Token(host.tokens.host_token().clone()));
-    let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false, default_folder: None };
+    let config = EndpointConfig {
+        store: "copilot".into(),
+        secret,
+        keeps_temp_files: false,
+        default_folder: None,
+        allows_all: false,
+    };
     host.serving.serve_sdks(config, Box::new(Addressed { pipes, addresses: Arc::default() }));
     let mut sdk = Sdk::over(dialer.dial(256 << 10).unwrap());
     let token = host.add("approver", &[Scope::Read, Scope::Prompt, Scope::Approve], None);

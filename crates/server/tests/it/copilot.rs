@@ -34,7 +34,13 @@ impl SdkHost {
         let (http, serving) = grove_testkit::host::serve(&host);
         let (sdks, pipes) = pipes();
         let secret = secret.map(|secret| EndpointSecret::Text(secret.to_owned()));
-        let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false, default_folder: None };
+        let config = EndpointConfig {
+            store: "copilot".into(),
+            secret,
+            keeps_temp_files: false,
+            default_folder: None,
+            allows_all: false,
+        };
         serving.serve_sdks(config, Box::new(pipes));
         Self { _serving: serving, http, sdks }
     }

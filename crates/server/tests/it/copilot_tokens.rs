@@ -32,7 +32,13 @@ impl SdkPort {
         let audit = MemoryAudit::of(&host.host);
         let (dialer, pipes) = pipes();
         let secret = Some(EndpointSecret::Token(host.tokens.host_token().clone()));
-        let config = EndpointConfig { store: "copilot".into(), secret, keeps_temp_files: false, default_folder: None };
+        let config = EndpointConfig {
+            store: "copilot".into(),
+            secret,
+            keeps_temp_files: false,
+            default_folder: None,
+            allows_all: false,
+        };
         let addresses = Arc::<Mutex<Vec<_>>>::default();
         host.serving.serve_sdks(config, Box::new(Addressed { pipes, addresses: addresses.clone() }));
         Self { host, audit, dialer, addresses }

@@ -369,6 +369,7 @@ async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
         secret: Some(EndpointSecret::Text(TOKEN.to_owned())),
         keeps_temp_files: false,
         default_folder: None,
+        allows_all: false,
     };
     serving.serve_sdks(config, Box::new(pipes));
     let open = || dialer.dial(PIPE_BYTES).unwrap();

@@ -4,6 +4,7 @@
 //! cannot be written fails nothing: the next turn catches up.
 
 mod extent;
+mod info_entries;
 mod snapshot;
 mod verdict;
 
@@ -20,6 +21,8 @@ use grove_tree::{AppendError, Ending, EntryNo, Indexer, LogError, LogIndex, Owne
 use sha2::{Digest, Sha256};
 
 use self::extent::Checksum;
+use self::info_entries::InfoEntries;
+pub use self::info_entries::{InfoEntry, MAX_INFO_BYTES, MAX_INFO_ENTRIES};
 pub use self::snapshot::{LogBytes, LogReaderCrash, LogSnapshot, raw_line};
 pub use self::verdict::LoggedVerdict;
 use super::{log_lock, paths, settings};
@@ -57,6 +60,8 @@ struct LogState {
     header: Option<Vec<u8>>,
     /// Model, thinking level and mode on the branch of the leaf, once they were read.
     settings: Option<BranchSettings>,
+    /// The newest entries outside turns that tell of the session, once they were read.
+    infos: Option<InfoEntries>,
     /// Says whether these are all turns of the log, not only its newest.
     is_complete: bool,
 }
@@ -111,6 +116,7 @@ impl ChatLog {
             begun: HashSet::new(),
             header: None,
             settings: None,
+            infos: None,
             is_complete: false,
         };
         let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
@@ -339,6 +345,9 @@ impl ChatLog {
         let next = Arc::make_mut(&mut written.index);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             next.append(line)?;
+            if let (Some(infos), Some(entry)) = (&mut written.infos, next.entries().next_back()) {
+                infos.note(next, entry, line);
+            }
         }
         match &written.header {
             Some(header) => self.fs.append_file(&self.path, &[header.as_slice(), lines].concat()).await?,
@@ -362,6 +371,7 @@ impl ChatLog {
                 begun: HashSet::new(),
                 header: Some(header),
                 settings: None,
+                infos: Some(InfoEntries::default()),
                 is_complete: true,
             });
         }
@@ -399,7 +409,15 @@ impl ChatLog {
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
         let begun: HashSet<_> = lines.iter().filter_map(|line| parse_turn_end(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(LogState { index: Arc::new(index), turns, begun, header: None, settings: None, is_complete: true })
+        Ok(LogState {
+            index: Arc::new(index),
+            turns,
+            begun,
+            header: None,
+            settings: None,
+            infos: None,
+            is_complete: true,
+        })
     }
 
     /// The log as it is on the disk, with all finished turns; `None` if there is none yet.
@@ -415,6 +433,20 @@ impl ChatLog {
             index: written.index.clone(),
         });
         Ok(seen)
+    }
+
+    /// The newest entries outside turns that tell of the session: compactions, and Grove's own notes. Those on other
+    /// branches are among them.
+    pub async fn info_entries(&mut self, session: &Session) -> Result<Vec<InfoEntry>, ChatLogError> {
+        let _held = log_lock::hold(self.fs.as_ref(), &self.path).await?;
+        self.catch_up_held(session).await?;
+        let Some(mut written) = self.written.take() else { return Ok(Vec::new()) };
+        if written.infos.is_none() {
+            written.infos = Some(InfoEntries::read(self.fs.as_ref(), &self.path, &written.index).await?);
+        }
+        let found = written.infos.iter().flat_map(InfoEntries::all).cloned().collect();
+        self.written = Some(written);
+        Ok(found)
     }
 
     /// Reads the log. One of an older version is replaced by its migrated form, since an append follows.

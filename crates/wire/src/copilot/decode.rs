@@ -15,14 +15,45 @@ pub fn message(prompt: String, attachments: Vec<Attachment>) -> core::Message {
     let modelled: Vec<core::Attachment> = attachments.iter().filter_map(self::modelled).collect();
     // Attachments that core does not model are kept in the dialect that agents get.
     let all_modelled = modelled.len() == attachments.len();
-    let extra = match all_modelled {
+    let own = original(&attachments);
+    let mut extra = match all_modelled {
         true => None,
         false => {
             let ahp_attachments: Vec<ahp::MessageAttachment> = attachments.into_iter().map(ahp_attachment).collect();
             ahp::project::extra([("attachments", Some(serde_json::to_value(ahp_attachments)))])
         }
     };
+    if let Some(own) = own {
+        extra.get_or_insert_default().insert(EXTRA.to_owned(), serde_json::json!({ "attachments": own }));
+    }
     core::Message { attachments: modelled, extra, ..core::Message::user(prompt) }
+}
+
+/// The member of a message's further data that only the SDK's clients read.
+pub(super) const EXTRA: &str = "copilot";
+
+/// A message with the mode that its sender asked for. It is kept for readers: the mode of a session is its setting.
+pub fn with_agent_mode(mut message: core::Message, mode: Option<String>) -> core::Message {
+    if let Some(mode) = mode {
+        let extra = message.extra.get_or_insert_default().entry(EXTRA).or_insert_with(|| serde_json::json!({}));
+        extra["agentMode"] = mode.into();
+    }
+    message
+}
+
+/// The attachments as they came, if some of them have more than core models. Bytes are left out: they are stored with
+/// the attachments for agents.
+fn original(attachments: &[Attachment]) -> Option<Vec<Attachment>> {
+    let has_more = attachments.iter().any(|attachment| match attachment {
+        Attachment::File(file) => file.line_range.is_some(),
+        Attachment::Selection(_) | Attachment::Unknown(_) => true,
+        Attachment::Directory(_) | Attachment::Blob(_) => false,
+    });
+    let without_bytes = |attachment: &Attachment| match attachment {
+        Attachment::Blob(blob) => Attachment::Blob(BlobAttachment { data: None, ..blob.clone() }),
+        other => other.clone(),
+    };
+    has_more.then(|| attachments.iter().map(without_bytes).collect())
 }
 
 fn modelled(attachment: &Attachment) -> Option<core::Attachment> {

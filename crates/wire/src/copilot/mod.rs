@@ -10,6 +10,8 @@
 //! - [`project`]: `grove-core`'s state as events, live ([`project::Projector`]) and read again ([`project::history`]),
 //!   and the position of an event ([`project::locate`]).
 //! - [`hooks`]: the calls of a client's hooks, their inputs and outputs.
+//! - [`surface`]: the table of everything that the SDK declares: served, absent, refused.
+//! - [`import`]: reads a log that the Copilot CLI wrote.
 //! - [`decode`]: converts clients' answers and prompts for `grove-core`.
 //!
 //! # Rules of these types
@@ -24,8 +26,10 @@ pub mod error;
 pub mod events;
 pub mod framing;
 pub mod hooks;
+pub mod import;
 pub mod methods;
 pub mod project;
+pub mod surface;
 
 pub use events::{Event, EventData, EventId};
 

@@ -27,7 +27,7 @@ impl Scene {
         let mut session = Session::new(&new, Timestamp(1_000));
         // Its first prompt would name it otherwise.
         session.set_title(&"A scene".into());
-        let projector = Projector::new(&session);
+        let projector = Projector::new(&session, &[]);
         Self { session, projector, told: Vec::new(), now: 1_000 }
     }
 
@@ -157,7 +157,8 @@ impl Scene {
     }
 
     fn read(&self) -> Vec<copilot::Event> {
-        history(&self.session, self.session.main_chat().unwrap().turns.iter().cloned()).collect()
+        let chat = self.session.main_chat().unwrap();
+        history(&self.session, chat.turns.iter().cloned(), &chat.unlogged).collect()
     }
 
     /// Checks that the persisted events equal a later read, in order and with the same parents.
@@ -306,7 +307,7 @@ fn a_client_is_asked_to_run_its_call_once_it_may_run() {
         })
     );
     // A client that joins now is asked as well.
-    let mut late = Projector::new(&scene.session);
+    let mut late = Projector::new(&scene.session, &[]);
     let waiting = late.waiting(Timestamp(5_000));
     assert_eq!(waiting.iter().map(copilot::Event::kind).collect::<Vec<_>>(), ["external_tool.requested"]);
     let result = copilot::decode::tool_result("bash", None, Some("no such x".into()));
@@ -401,21 +402,21 @@ fn a_session_is_idle_only_when_nothing_waits() {
 }
 
 #[test]
-fn settings_plan_and_compaction_are_told_and_not_kept() {
+fn settings_are_told_and_entries_of_the_log_are_kept() {
     let mut scene = Scene::new();
     scene.host(EventReport::Session(SessionEvent::TitleChanged("Trees".into())));
     assert_eq!(scene.data("session.title_changed"), json!({ "title": "Trees" }));
     scene.host(EventReport::Session(SessionEvent::ModelChanged("large".into())));
     assert_eq!(scene.data("session.model_change"), json!({ "previousModel": "small", "newModel": "large" }));
-    let planned = |plan: Option<u64>| {
-        let workspace = WorkspaceDetails { plan: plan.map(Timestamp), files: None, checkpoints: 0 };
-        SessionEvent::DetailsChanged(Box::new(SessionDetails {
-            workspace: Some(workspace),
-            ..SessionDetails::default()
-        }))
+    let entry = |line: &Value| {
+        let entries = vec![LogEntry { line: line.to_string().into(), after: None }];
+        HostCommand::AddEntries { chat: Session::MAIN_CHAT.into(), entries, resets_agent: false }
     };
-    for plan in [Some(1), Some(2), Some(2), None] {
-        scene.host(EventReport::Session(planned(plan)));
+    for (number, operation) in ["create", "update", "delete"].into_iter().enumerate() {
+        let data = json!({ "infoType": "plan", "message": "The plan was changed.", "operation": operation });
+        scene.host(entry(
+            &json!({ "type": "custom", "customType": "grove.info", "id": format!("p{number}"), "data": data }),
+        ));
     }
     let operations = scene.told.iter().filter_map(|event| match &event.data {
         EventData::PlanChanged(changed) => Some(changed.operation.as_str()),
@@ -426,8 +427,7 @@ fn settings_plan_and_compaction_are_told_and_not_kept() {
         "type": "compaction", "id": "e1", "parentId": null, "summary": "All of it", "tokensBefore": 70,
         "details": { "checkpointNumber": 2, "checkpointPath": "checkpoints/002-all.md" },
     });
-    let entries = vec![LogEntry { line: line.to_string().into(), after: None }];
-    scene.host(HostCommand::AddEntries { chat: Session::MAIN_CHAT.into(), entries, resets_agent: false });
+    scene.host(entry(&line));
     assert_eq!(
         scene.data("session.compaction_complete"),
         json!({
@@ -435,7 +435,10 @@ fn settings_plan_and_compaction_are_told_and_not_kept() {
             "checkpointPath": "checkpoints/002-all.md",
         })
     );
-    assert!(scene.told.iter().all(|event| event.ephemeral));
+    // Entries of the log are read again.
+    let kept: Vec<_> = scene.told.iter().filter(|event| !event.ephemeral).cloned().collect();
+    assert_eq!(scene.read()[1..], kept);
+    assert_eq!(kept.len(), 4);
     let unsaved = project::persistence_error("disk full");
     let event = scene.projector.aside(Timestamp(9_000), unsaved);
     assert!(event.ephemeral);
@@ -517,7 +520,8 @@ fn an_event_is_found_again_by_its_id() {
     scene.finish();
     scene.send("t2", "more");
     let turns = || scene.session.main_chat().unwrap().turns.iter().cloned();
-    let places: Vec<_> = scene.read().iter().map(|event| locate(&scene.session, turns(), &event.id).unwrap()).collect();
+    let places: Vec<_> =
+        scene.read().iter().map(|event| locate(&scene.session, turns(), &[], &event.id).unwrap()).collect();
     let place = |turn, position| EventPosition { turn, position };
     assert_eq!(
         places,

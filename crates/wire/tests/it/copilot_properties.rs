@@ -7,6 +7,7 @@ use grove_wire::copilot::project::{EventPosition, Projector, TurnPosition, histo
 use grove_wire::copilot::{self, EventData};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::random::{self, Dice};
 
@@ -46,7 +47,7 @@ struct Client {
 impl Client {
     fn of(session: &Session) -> Self {
         Self {
-            projector: Projector::new(session),
+            projector: Projector::new(session, entries(session)),
             kept: read(session),
             ids: HashSet::new(),
             open: BTreeSet::new(),
@@ -95,9 +96,47 @@ impl Client {
     }
 }
 
+/// More than the entries of any run.
+const ENTRIES: usize = 10_000;
+
+/// The entries of a session's log outside of turns, as if none was ever written.
+fn entries(session: &Session) -> &[LogEntry] {
+    &session.main_chat().unwrap().unlogged
+}
+
+/// Forgets the entries behind an abandoned turn when another one of its id ends. A log tells them apart by their branches.
+fn forget_abandoned(session: &mut Session, event: &Event) {
+    let Change::Chat(_, chat, change) = &event.change else { return };
+    if let (Session::MAIN_CHAT, true, Some(turn)) = (chat.as_str(), change.ends_turn(), change.turn()) {
+        session.chats[0].unlogged.retain(|entry| entry.after.as_ref() != Some(turn));
+    }
+}
+
+/// Now and then an entry outside of turns that has an event, in place of another command.
+fn with_entries(session: &Session, command: Command, number: usize, dice: &mut Dice) -> Command {
+    if !dice.chance(8) {
+        return command;
+    }
+    let data = match dice.below(4) {
+        0 => json!({"infoType": "log", "level": "warning", "message": "look"}),
+        1 => json!({"infoType": "plan", "message": "The plan was created.", "operation": "create"}),
+        2 => json!({"infoType": "fork", "message": "Forked."}),
+        _ => json!({"infoType": "resume", "message": "Resumed.", "turns": 1, "wasActive": false}),
+    };
+    let id = format!("{number:08x}");
+    let line = match dice.chance(25) {
+        true => json!({"type": "compaction", "id": id, "timestamp": "t", "summary": "short", "tokensBefore": 9}),
+        false => json!({"type": "custom", "customType": "grove.info", "id": id, "timestamp": "t", "data": data}),
+    };
+    let chat = session.main_chat().unwrap();
+    let after = chat.turns.last().map(|turn| turn.id.clone());
+    let entries = vec![LogEntry { line: line.to_string().into(), after }];
+    Command::Host(HostCommand::AddEntries { chat: chat.id.clone(), entries, resets_agent: false })
+}
+
 /// The kept events of a session whose turns are all loaded.
 fn read(session: &Session) -> Vec<copilot::Event> {
-    history(session, session.main_chat().unwrap().turns.iter().cloned()).collect()
+    history(session, session.main_chat().unwrap().turns.iter().cloned(), entries(session)).collect()
 }
 
 fn must_be_a_chain(events: &[copilot::Event]) -> Result<(), TestCaseError> {
@@ -117,9 +156,11 @@ fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCas
     let mut late: Option<Projector> = None;
     for (number, step) in steps.iter().enumerate() {
         if number == second {
-            late = Some(Projector::new(&session));
+            late = Some(Projector::new(&session, entries(&session)));
         }
-        let command = random::command(&session, &mut Dice::new(*step));
+        let mut dice = Dice::new(*step);
+        let command = random::command(&session, &mut dice);
+        let command = with_entries(&session, command, number, &mut dice);
         if adds_to_an_older_part(&session, &command) {
             continue;
         }
@@ -127,7 +168,9 @@ fn hold_to_law(steps: &[u64], second: usize) -> Result<BTreeSet<String>, TestCas
         let mut moved = session.clone();
         let Ok(batch) = advance(&mut session, Some(&agent), command, now) else { continue };
         for event in &batch.events {
+            forget_abandoned(&mut session, event);
             moved.apply(event);
+            forget_abandoned(&mut moved, event);
             let told = client.hear(event)?;
             // A client that joined later gets the same.
             if let Some(late) = &mut late {
@@ -164,7 +207,7 @@ proptest! {
     #[test]
     fn events_that_do_not_fit_tell_what_the_state_makes_of_them(steps in vec(any::<u64>(), 1..200)) {
         let mut session = Session::new(&random::new_session(), Timestamp(1));
-        let mut projector = Projector::new(&session);
+        let mut projector = Projector::new(&session, &[]);
         for (number, step) in steps.iter().enumerate() {
             let mut dice = Dice::new(*step);
             let event = match dice.chance(30) {
@@ -186,17 +229,21 @@ proptest! {
         let agent = random::agent();
         let mut session = Session::new(&random::new_session(), Timestamp(1));
         for (number, step) in steps.iter().enumerate() {
-            let command = random::command(&session, &mut Dice::new(*step));
+            let mut dice = Dice::new(*step);
+            let command = random::command(&session, &mut dice);
+            let command = with_entries(&session, command, number, &mut dice);
             let _ = advance(&mut session, Some(&agent), command, Timestamp(number as u64 + 2));
         }
         let turns = || session.main_chat().unwrap().turns.iter().cloned();
         let mut before = None;
-        for event in history(&session, turns()) {
-            let place = locate(&session, turns(), &event.id).unwrap();
+        let kept = entries(&session).to_vec();
+        for event in history(&session, turns(), &kept) {
+            let place = locate(&session, turns(), &kept, &event.id).unwrap();
             let order = |place: EventPosition| (place.turn, match place.position {
                 TurnPosition::SessionStart => 0,
-                TurnPosition::UserMessage => 1,
-                TurnPosition::Part(part) => part + 2,
+                TurnPosition::Entry(entry) => entry + 1,
+                TurnPosition::UserMessage => ENTRIES,
+                TurnPosition::Part(part) => part + ENTRIES + 1,
                 TurnPosition::End => usize::MAX,
             });
             match &event.data {
@@ -208,7 +255,7 @@ proptest! {
             prop_assert!(before <= Some(order(place)));
             before = Some(order(place));
         }
-        prop_assert_eq!(locate(&session, turns(), "nope"), None);
+        prop_assert_eq!(locate(&session, turns(), &kept, "nope"), None);
     }
 }
 
@@ -223,13 +270,19 @@ fn the_random_runs_reach_every_event_that_state_alone_gives() {
     // Events that only a host sends, or that follow from entries that the runs do not have.
     let others = [
         "session.start",
-        "session.resume",
         "session.workspace_file_changed",
         "session.compaction_start",
-        "session.compaction_complete",
         "session.snapshot_rewind",
         "session.shutdown",
-        "session.plan_changed",
+        "session.context_changed",
+        "session.mode_changed",
+        "elicitation.requested",
+        "elicitation.completed",
+        "command.queued",
+        "command.execute",
+        "command.completed",
+        "commands.changed",
+        "capabilities.changed",
     ];
     let missing: Vec<_> =
         EventData::KINDS.iter().filter(|kind| !seen.contains(**kind) && !others.contains(kind)).collect();

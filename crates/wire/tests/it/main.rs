@@ -24,6 +24,7 @@ mod copilot_fixtures;
 mod copilot_golden;
 mod copilot_hooks;
 mod copilot_properties;
+mod copilot_surface;
 mod decode;
 mod document;
 mod json;

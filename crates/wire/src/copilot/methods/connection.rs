@@ -123,6 +123,14 @@ impl Model {
         Self { id: id.into(), name: model.name.clone(), capabilities: Some(capabilities) }
     }
 
+    /// The same row, with what is known of the reasoning effort.
+    pub fn with_effort(mut self, has_effort: bool) -> Self {
+        if let Some(supports) = self.capabilities.as_mut().and_then(|capabilities| capabilities.supports.as_mut()) {
+            supports.reasoning_effort = Some(has_effort);
+        }
+        self
+    }
+
     /// A row for an agent, or for a name that stands for another model: nothing else is known of it.
     pub fn named(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), capabilities: Some(ModelCapabilities::new(None, None)) }

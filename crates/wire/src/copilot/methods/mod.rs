@@ -5,17 +5,27 @@
 pub mod server;
 
 mod answers;
+mod commands;
 mod connection;
+mod elicitation;
 mod log;
+mod metadata;
 mod permissions;
+mod queue;
+mod session_catalog;
 mod sessions;
 mod settings;
 mod workspace;
 
 pub use answers::*;
+pub use commands::*;
 pub use connection::*;
+pub use elicitation::*;
 pub use log::*;
+pub use metadata::*;
 pub use permissions::*;
+pub use queue::*;
+pub use session_catalog::*;
 pub use sessions::*;
 pub use settings::*;
 pub use workspace::*;
@@ -41,6 +51,7 @@ names! {
         SessionCreate = "session.create",
         SessionResume = "session.resume",
         SessionSend = "session.send",
+        SessionSendAndWait = "session.sendAndWait",
         SessionAbort = "session.abort",
         SessionGetMessages = "session.getMessages",
         SessionDetach = "session.detach",
@@ -111,6 +122,53 @@ names! {
         PermissionsUnrestrictUrls = "session.permissions.urls.setUnrestrictedMode",
         ToolsHandlePending = "session.tools.handlePendingToolCall",
         UiHandlePendingUserInput = "session.ui.handlePendingUserInput",
+        UiElicitation = "session.ui.elicitation",
+        UiHandlePendingElicitation = "session.ui.handlePendingElicitation",
+        Log = "session.log",
+        MainTurnInterrupt = "session.interruptMainTurn",
+        NameSetAuto = "session.name.setAuto",
+        MetadataSnapshot = "session.metadata.snapshot",
+        MetadataActivity = "session.metadata.activity",
+        MetadataSetWorkingDirectory = "session.metadata.setWorkingDirectory",
+        MetadataRecordContext = "session.metadata.recordContextChange",
+        UsageGetMetrics = "session.usage.getMetrics",
+        ToolsGetMetadata = "session.tools.getCurrentMetadata",
+        PlanReadTodos = "session.plan.readSqlTodos",
+        PlanReadTodosWithDependencies = "session.plan.readSqlTodosWithDependencies",
+        WorkspaceEnsure = "session.workspaces.ensure",
+        WorkspaceDiff = "session.workspaces.diff",
+        HistoryAbortCompaction = "session.history.abortManualCompaction",
+        CommandsList = "session.commands.list",
+        CommandsInvoke = "session.commands.invoke",
+        CommandsExecute = "session.commands.execute",
+        CommandsHandlePending = "session.commands.handlePendingCommand",
+        CommandsEnqueue = "session.commands.enqueue",
+        CommandsRespond = "session.commands.respondToQueuedCommand",
+        QueuePendingItems = "session.queue.pendingItems",
+        QueueSnapshot = "session.queue.snapshot",
+        QueueHasPending = "session.queue.hasPending",
+        QueueInsertAt = "session.queue.insertAt",
+        QueueRemoveAt = "session.queue.removeAt",
+        QueueRemoveMostRecent = "session.queue.removeMostRecent",
+        QueueMoveItem = "session.queue.moveItem",
+        QueueUpdateText = "session.queue.updateText",
+        QueueDuplicateAt = "session.queue.duplicateAt",
+        QueueSendNow = "session.queue.sendNow",
+        QueueClear = "session.queue.clear",
+        SessionsList = "sessions.list",
+        SessionsGetMetadata = "sessions.getMetadata",
+        SessionsFindByPrefix = "sessions.findByPrefix",
+        SessionsGetLastForContext = "sessions.getLastForContext",
+        SessionsListNonEmpty = "sessions.listNonEmptySessionIds",
+        SessionsGetSizes = "sessions.getSizes",
+        SessionsCheckInUse = "sessions.checkInUse",
+        SessionsEnrichMetadata = "sessions.enrichMetadata",
+        SessionsGetEventFilePath = "sessions.getEventFilePath",
+        SessionsSave = "sessions.save",
+        SessionsDelete = "sessions.delete",
+        SessionsBulkDelete = "sessions.bulkDelete",
+        SessionsPruneOld = "sessions.pruneOld",
+        SessionsSetPlugins = "sessions.setAdditionalPlugins",
     }
 }
 

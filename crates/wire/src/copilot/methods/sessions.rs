@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::CommandDeclaration;
 use crate::ahp::macros::{records, words};
 use crate::copilot::Event;
 
@@ -23,7 +24,10 @@ records! {
         pub request_permission: Option<bool>,
         /// True if the client answers `userInput.request`.
         pub request_user_input: Option<bool>,
+        /// True if the client answers `elicitation.requested`.
         pub request_elicitation: Option<bool>,
+        /// The commands that the client runs.
+        pub commands: Option<Vec<CommandDeclaration>>,
         pub hooks: Option<bool>,
         /// True if the client wants streamed text.
         pub streaming: Option<bool>,
@@ -66,7 +70,16 @@ records! {
     }
 
     #[derive(Default, Eq)]
-    pub struct SessionCapabilities {}
+    pub struct SessionCapabilities {
+        pub ui: Option<UiCapabilities>,
+    }
+
+    /// The abilities of the clients that have the session open, together.
+    #[derive(Copy, Default, Eq)]
+    pub struct UiCapabilities {
+        /// True if one of them shows forms.
+        pub elicitation: Option<bool>,
+    }
 
     pub struct SendParams {
         pub session_id: String,
@@ -86,6 +99,13 @@ records! {
     #[derive(Eq)]
     pub struct SendResult {
         pub message_id: String,
+    }
+
+    /// The result of `session.sendAndWait`, at the turn's end.
+    pub struct SendAndWaitResult {
+        pub message_id: String,
+        /// The last message of the agent in the turn.
+        pub response: Option<Event>,
     }
 
     #[derive(Default)]
@@ -189,7 +209,10 @@ records! {
         pub git_root: Option<String>,
         pub repository: Option<String>,
         pub branch: Option<String>,
+        pub repository_host: Option<String>,
+        pub host_type: Option<String>,
         pub head_commit: Option<String>,
+        pub base_commit: Option<String>,
     }
 
     #[derive(Default, Eq)]

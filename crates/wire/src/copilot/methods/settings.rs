@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::Model;
 use crate::ahp::macros::records;
 
+/// The mode of a session in which nobody has set one.
+pub const INTERACTIVE: &str = "interactive";
+
 records! {
     #[derive(Eq)]
     pub struct NameSetParams {

@@ -109,7 +109,6 @@ records! {
         pub content: String,
     }
 
-    /// Nothing is saved if the text is short.
     #[derive(Default, Eq)]
     pub struct SaveLargePasteResult {
         #[serde(default)]

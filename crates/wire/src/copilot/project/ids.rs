@@ -32,6 +32,11 @@ pub(super) fn piece(
     in_turn(session, turn, kind, part, &offset.to_string())
 }
 
+/// The id of the event of a log's entry outside of turns.
+pub(super) fn entry(session: &core::SessionId, entry: &str) -> EventId {
+    uuid(&[session.as_str(), "entry", entry])
+}
+
 /// The id of an ephemeral event of the session, by its number at its time.
 pub(super) fn aside(session: &core::SessionId, kind: &str, at: core::Timestamp, number: u64) -> EventId {
     uuid(&[session.as_str(), "aside", kind, &at.0.to_string(), &number.to_string()])

@@ -5,10 +5,14 @@
 //! (`turn_events`). So the live stream ([`Projector`]) and a later read ([`history`]) return the same events under the
 //! same ids, on every connection.
 //!
-//! Two things differ. A finished turn does not know the times of its pieces, so a later read has the time of the turn;
-//! and parallel calls come one after the other, each with its result, while the live stream sends results as they come.
+//! Entries of the log outside of turns have events too (`entries`).
+//!
+//! Three things differ. A finished turn does not know the times of its pieces, so a later read has the time of the turn;
+//! parallel calls come one after the other, each with its result, while the live stream sends results as they come; and
+//! an entry that came during a turn is read before it.
 //! Ephemeral events, questions included (`request_events`), are sent live only.
 
+pub(crate) mod entries;
 mod history;
 mod ids;
 mod live;
@@ -19,9 +23,10 @@ mod turn_events;
 
 use grove_core as core;
 
+pub use entries::{MAX_TAIL, entry_event_id, log_event};
 pub use history::{EventPosition, TurnPosition, history, locate};
 pub use ids::start_id;
-pub use live::Projector;
+pub use live::{Projector, mode};
 pub use request_events::{permission_request, prompt_request, user_input};
 pub use turn_events::start;
 
@@ -34,6 +39,7 @@ pub fn persistence_error(reason: &str) -> SessionError {
         error_type: "persistence".to_owned(),
         message: format!("Failed to persist session events: {reason}"),
         stack: None,
+        url: None,
     }
 }
 

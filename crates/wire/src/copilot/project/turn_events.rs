@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::ids;
 use super::steps::{ProjectedTurn, StepKind, StepPosition, TurnStep, leading_parts};
 use crate::ahp::time;
+use crate::copilot::decode;
 use crate::copilot::events::*;
 use crate::copilot::methods::{
     Attachment, AttachmentSelectionRange, BlobAttachment, DirectoryAttachment, FileAttachment, SelectionAttachment,
@@ -79,11 +80,12 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
         .into(),
         (StepKind::ToolComplete, Some(Part::ToolCall(call))) => tool_complete(call, turn_id).into(),
         (StepKind::Info, Some(Part::Notice(notice))) => {
-            SessionInfo { info_type: "notification".to_owned(), message: notice.clone() }.into()
+            SessionInfo { info_type: "notification".to_owned(), message: notice.clone(), ..SessionInfo::default() }
+                .into()
         }
         (StepKind::Info, Some(Part::Content(content))) => content_info(content).into(),
         (StepKind::Warning, Some(Part::Error(error))) => {
-            SessionWarning { warning_type: error.kind.clone(), message: error.message.clone() }.into()
+            SessionWarning { warning_type: error.kind.clone(), message: error.message.clone(), url: None }.into()
         }
         (StepKind::Abort, _) => Abort { reason: "user_initiated".to_owned() }.into(),
         (StepKind::Failure, _) => match turn.failure().and_then(|at| turn.parts.get(at)) {
@@ -105,7 +107,12 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
 }
 
 pub(super) fn session_error(error: &core::ErrorInfo) -> SessionError {
-    SessionError { error_type: error.kind.clone(), message: error.message.clone(), stack: error.stack.clone() }
+    SessionError {
+        error_type: error.kind.clone(),
+        message: error.message.clone(),
+        stack: error.stack.clone(),
+        url: None,
+    }
 }
 
 /// The message whose text is in part `at`, or that requests this call.
@@ -143,13 +150,31 @@ fn user_message(turn: ProjectedTurn<'_>) -> UserMessage {
         core::MessageOrigin::Automation => Some("automation"),
         core::MessageOrigin::SystemNotification => Some("system"),
     };
-    let attachments = attachments(message);
+    let own = message.extra.as_ref().and_then(|extra| extra.get(decode::EXTRA));
+    let attachments = original(message, own).unwrap_or_else(|| attachments(message));
     UserMessage {
+        agent_mode: own.and_then(|own| own.get("agentMode")?.as_str().map(str::to_owned)),
         content: message.text.clone(),
         message_id: Some(turn.id.to_string()),
         attachments: Some(attachments).filter(|attachments| !attachments.is_empty()),
         source: source.map(str::to_owned),
     }
+}
+
+/// A message's attachments as they came from a client of this protocol, with the bytes of those that have some.
+fn original(message: &core::Message, own: Option<&Value>) -> Option<Vec<Attachment>> {
+    let own = own?.get("attachments")?;
+    let mut kept: Vec<Attachment> = serde_json::from_value(own.clone()).ok()?;
+    let mut bytes = attachments(message).into_iter().filter_map(|attachment| match attachment {
+        Attachment::Blob(blob) => blob.data,
+        _ => None,
+    });
+    for attachment in &mut kept {
+        if let Attachment::Blob(blob) = attachment {
+            blob.data = bytes.next();
+        }
+    }
+    Some(kept)
 }
 
 /// A message's attachments. Embedded bytes are kept in the Agent Host Protocol's types.
@@ -269,5 +294,6 @@ fn content_info(content: &core::ContentRef) -> SessionInfo {
     SessionInfo {
         info_type: "content".to_owned(),
         message: format!("A body of {} bytes ({kind}) is stored as {}.", content.size, content.id),
+        ..SessionInfo::default()
     }
 }

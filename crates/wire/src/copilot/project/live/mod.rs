@@ -1,17 +1,22 @@
 //! The live events of a session.
 
+mod growth;
+mod session_changes;
+
+pub use session_changes::mode;
+
 use grove_core::{
-    self as core, ActiveTurn, Change, ChatEvent, HookGate, Part, Session, SessionEvent, Timestamp, ToolCall,
+    self as core, ActiveTurn, Change, ChatEvent, HookGate, LogEntry, Part, Session, SessionEvent, Timestamp, ToolCall,
     ToolCallId, ToolCallStatus,
 };
-use serde::Deserialize;
 
+use self::growth::GrowingPart;
+use super::entries::{self, EntryTail};
 use super::pending_input::{PendingInput, pending_input, unanswered};
 use super::steps::{self, BEGINNING, ProjectedTurn, StepKind, TurnStep};
 use super::{history, ids, request_events, turn_events};
 use crate::ahp::time;
 use crate::copilot::events::*;
-use crate::copilot::methods::{ALLOW_ALL, MANUAL};
 use crate::copilot::{Event, EventId};
 
 /// Turns changes in a session's main chat into events, in order.
@@ -24,6 +29,8 @@ pub struct Projector {
     session: Session,
     /// The last persisted event.
     last: EventId,
+    /// The newest entries of the log outside of turns.
+    tail: EntryTail,
     /// The pending idle event: it is sent unless a queued message starts next.
     idle: Option<TurnEnding>,
     /// The number of ephemeral events of the session at this time.
@@ -38,9 +45,12 @@ enum TurnEnding {
 }
 
 impl Projector {
-    /// Starts with a session in its current state. Earlier events are [`history`](super::history()).
-    pub fn new(session: &Session) -> Self {
-        let last = history::last(session);
+    /// Starts with a session in its current state. Earlier events are [`history`](super::history()), with the same
+    /// entries.
+    pub fn new(session: &Session, entries: &[LogEntry]) -> Self {
+        let last = history::last(session, entries);
+        let newest = session.main_chat().and_then(|chat| chat.turns.last()).map(|turn| turn.id.clone());
+        let tail = EntryTail::new(&session.id, newest, entries);
         let mut session = session.with_newest_turns(0);
         session.chats.truncate(1);
         session.catalogue.clear();
@@ -50,7 +60,7 @@ impl Projector {
             chat.unlogged.clear();
             chat.draft = None;
         }
-        Self { session, last, idle: None, asides: (Timestamp(0), 0) }
+        Self { session, last, tail, idle: None, asides: (Timestamp(0), 0) }
     }
 
     /// The events for clients that result from a core event.
@@ -143,72 +153,6 @@ impl Projector {
         }
     }
 
-    fn on_session_event(&mut self, event: &core::Event, change: &SessionEvent, events: &mut Vec<Event>) {
-        let at = event.at;
-        match change {
-            SessionEvent::TitleChanged(title) => {
-                self.session.apply(event);
-                events.push(self.aside(at, TitleChanged { title: title.text().to_owned() }));
-            }
-            SessionEvent::ModelChanged(model) => {
-                let previous_model = self.session.model.as_ref().map(core::ModelId::to_string);
-                self.session.apply(event);
-                events.push(self.aside(at, ModelChange { previous_model, new_model: model.to_string() }));
-            }
-            // The SDK's event needs a model's name, and which one the agent takes by itself is not known.
-            SessionEvent::ModelReset => self.session.apply(event),
-            SessionEvent::DetailsChanged(details) => self.on_details_changed(event, details, events),
-            SessionEvent::CreationFailed(error) => events.push(self.aside(at, turn_events::session_error(error))),
-            SessionEvent::Created(_)
-            | SessionEvent::Ready
-            | SessionEvent::Listed
-            | SessionEvent::Removed
-            | SessionEvent::ReadChanged(_)
-            | SessionEvent::ArchivedChanged(_)
-            | SessionEvent::ChatRowChanged(_)
-            | SessionEvent::InputNeededSet(_)
-            | SessionEvent::InputNeededRemoved { .. }
-            | SessionEvent::ChatAdded(_)
-            | SessionEvent::ChatRemoved(_)
-            | SessionEvent::ActiveClientSet(_)
-            | SessionEvent::ActiveClientRemoved(_)
-            | SessionEvent::ConfigChanged { .. }
-            | SessionEvent::CheckoutChanged(_)
-            | SessionEvent::WorkingDirectoryChanged { .. }
-            | SessionEvent::Moved(_) => {}
-        }
-    }
-
-    fn on_details_changed(&mut self, event: &core::Event, details: &core::SessionDetails, events: &mut Vec<Event>) {
-        let plan = |details: &core::SessionDetails| details.workspace.and_then(|workspace| workspace.plan);
-        let operation = match (plan(&self.session.details), plan(details)) {
-            (None, Some(_)) => Some("create"),
-            (Some(before), Some(after)) if before != after => Some("update"),
-            (Some(_), None) => Some("delete"),
-            (Some(_), Some(_)) | (None, None) => None,
-        };
-        if let Some(operation) = operation {
-            events.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
-        }
-        let (before, after) = (self.session.details.allows_all(), details.allows_all());
-        if before != after {
-            let named = |allows| if allows { ALLOW_ALL } else { MANUAL }.to_owned();
-            let changed = PermissionsChanged { mode: named(after), previous_mode: named(before) };
-            events.push(self.aside(event.at, changed));
-        }
-        let known = &self.session.details.warnings;
-        let new: Vec<_> = details.warnings.iter().filter(|warning| !known.contains(warning)).cloned().collect();
-        for message in new {
-            events.push(self.aside(event.at, SessionWarning { warning_type: "session".to_owned(), message }));
-        }
-        if let Some(reason) = &details.unsaved
-            && self.session.details.unsaved.as_ref() != Some(reason)
-        {
-            events.push(self.aside(event.at, super::persistence_error(reason)));
-        }
-        self.session.apply(event);
-    }
-
     fn on_chat_event(&mut self, event: &core::Event, change: &ChatEvent, events: &mut Vec<Event>) {
         let at = event.at;
         match change {
@@ -264,28 +208,38 @@ impl Projector {
             }
             ChatEvent::TurnsCleared => {
                 self.session.apply(event);
-                self.last = ids::start_id(&self.session.id);
+                self.continue_after(None);
             }
             // The turns themselves are not kept here.
-            ChatEvent::BranchTurnsLoaded { turns, .. } => {
-                self.last = history::last_of(&self.session, turns.last().map(|turn| &**turn));
-            }
+            ChatEvent::BranchTurnsLoaded { turns, .. } => self.continue_after(turns.last().map(|turn| &**turn)),
             ChatEvent::TurnsInherited { origin, turns, .. } => {
                 if origin.is_shown() {
-                    self.last = history::last_of(&self.session, turns.last().map(|turn| &**turn));
+                    self.continue_after(turns.last().map(|turn| &**turn));
                 }
             }
-            ChatEvent::EntryAdded(entry) => {
-                if let Some(compacted) = compaction(&entry.line) {
-                    events.push(self.aside(at, compacted));
-                }
-            }
+            ChatEvent::EntryAdded(entry) => self.entry_added(entry, events),
             ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
             | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_) => {}
+        }
+    }
+
+    /// Continues after a turn and the entries behind it: the leaf has moved.
+    fn continue_after(&mut self, turn: Option<&core::Turn>) {
+        let last = history::last_of(&self.session, turn);
+        self.last = self.tail.move_to(turn.map(|turn| turn.id.clone())).unwrap_or(last);
+    }
+
+    /// An entry of the log outside of turns. One that belongs to an older turn is read again only.
+    fn entry_added(&mut self, entry: &LogEntry, events: &mut Vec<Event>) {
+        if let Some(event) = entries::event(&self.session.id, &entry.line, self.last.clone())
+            && self.tail.add(entry, &event.id)
+        {
+            self.last.clone_from(&event.id);
+            events.push(event);
         }
     }
 
@@ -335,63 +289,6 @@ impl Projector {
             self.opened(event.at, count, &content, events);
         }
         events.extend(data.map(|data| self.aside(event.at, data)));
-    }
-
-    /// A text or a thought began, perhaps complete.
-    fn opened(&mut self, at: Timestamp, part: usize, content: &str, events: &mut Vec<Event>) {
-        let Some(active) = self.active() else { return };
-        let turn = ProjectedTurn::running(active);
-        if let Some(Part::Text(_)) = turn.parts.get(part) {
-            let message_id = ids::message(&self.session.id, turn, part).to_string();
-            let id = ids::piece(&self.session.id, turn, "messageStart", part, 0);
-            events.push(self.ephemeral(id, at, MessageStart { message_id }.into()));
-        }
-        events.extend(self.piece(at, part, 0, content));
-    }
-
-    /// A text, a thought or an input grew.
-    fn grown(
-        &mut self,
-        event: &core::Event,
-        turn: &core::TurnId,
-        what: &GrowingPart<'_>,
-        content: &str,
-        events: &mut Vec<Event>,
-    ) {
-        let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
-        // The growing part is the last, or near it.
-        let Some(part) = active.parts().iter().rposition(|part| what.is(part)) else { return };
-        let offset = length(&active.parts()[part]);
-        self.session.apply(event);
-        let is_longer = self.active().is_some_and(|active| length(&active.parts()[part]) > offset);
-        if is_longer {
-            events.extend(self.piece(event.at, part, offset, content));
-        }
-    }
-
-    /// The delta of a growing part.
-    fn piece(&self, at: Timestamp, part: usize, offset: usize, content: &str) -> Option<Event> {
-        if content.is_empty() {
-            return None;
-        }
-        let turn = ProjectedTurn::running(self.active()?);
-        let delta = content.to_owned();
-        let data: EventData = match turn.parts.get(part)? {
-            Part::Text(_) => {
-                let message_id = ids::message(&self.session.id, turn, part).to_string();
-                MessageDelta { message_id, delta_content: delta }.into()
-            }
-            Part::Reasoning { id, .. } => ReasoningDelta { reasoning_id: id.to_string(), delta_content: delta }.into(),
-            Part::ToolCall(call) => ToolCallDelta {
-                tool_call_id: call.id.to_string(),
-                tool_name: Some(call.name.clone()),
-                input_delta: delta,
-            }
-            .into(),
-            _ => return None,
-        };
-        let id = ids::piece(&self.session.id, turn, "delta", part, offset);
-        Some(self.ephemeral(id, at, data))
     }
 
     /// The status of a call changed.
@@ -448,6 +345,7 @@ impl Projector {
             _ => None,
         };
         let Some(finished) = finished else { return };
+        self.tail.turn_ended(finished.id.clone());
         for data in unanswered {
             let ephemeral = self.aside(event.at, data);
             events.push(ephemeral);
@@ -465,26 +363,6 @@ impl Projector {
             self.become_idle(event.at, events);
         }
     }
-
-    fn used(&mut self, at: Timestamp, usage: &core::Usage, events: &mut Vec<Event>) {
-        let asked_for = self.active().and_then(|active| active.message.model.as_ref());
-        let model = usage.model.as_ref().or(asked_for).or(self.session.model.as_ref());
-        let model = model.map_or_else(|| self.session.agent.to_string(), core::ModelId::to_string);
-        let used = Usage {
-            model,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-        };
-        events.push(self.aside(at, used));
-        if let Some(context) = usage.context {
-            // Only the agent knows the number of messages in its context window.
-            let info = UsageInfo { token_limit: context.size, current_tokens: context.used, messages_length: 0 };
-            events.push(self.aside(at, info));
-        }
-    }
 }
 
 /// Sends steps of a turn, each with the previous one as its parent.
@@ -500,32 +378,6 @@ fn keep(
         let event = turn_events::event(session, turn, *step, last.clone());
         last.clone_from(&event.id);
         events.push(Event { timestamp: time::text(at), ..event });
-    }
-}
-
-/// A part that can grow by a delta.
-enum GrowingPart<'a> {
-    Part(&'a core::PartId),
-    Input(&'a ToolCallId),
-}
-
-impl GrowingPart<'_> {
-    fn is(&self, part: &Part) -> bool {
-        match (self, part) {
-            (GrowingPart::Part(id), Part::Text(text)) => text.id == **id,
-            (GrowingPart::Part(id), Part::Reasoning { id: mine, .. }) => mine == *id,
-            (GrowingPart::Input(id), Part::ToolCall(call)) => call.id == **id,
-            _ => false,
-        }
-    }
-}
-
-fn length(part: &Part) -> usize {
-    match part {
-        Part::Text(text) => text.content.len(),
-        Part::Reasoning { content, .. } => content.len(),
-        Part::ToolCall(call) => call.input.as_ref().map_or(0, String::len),
-        _ => 0,
     }
 }
 
@@ -561,34 +413,4 @@ fn partial_result(call: &ToolCall, known: Option<&str>) -> Option<EventData> {
         return None;
     }
     Some(ToolPartialResult { tool_call_id: call.id.to_string(), partial_output: new.to_owned() }.into())
-}
-
-/// The compaction of a log entry, if the entry is one.
-fn compaction(line: &str) -> Option<CompactionComplete> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct CompactionLine {
-        #[serde(rename = "type")]
-        kind: String,
-        summary: Option<String>,
-        tokens_before: Option<u64>,
-        details: Option<CheckpointLink>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct CheckpointLink {
-        checkpoint_number: Option<u64>,
-        checkpoint_path: Option<String>,
-    }
-    let entry: CompactionLine =
-        serde_json::from_str(line).ok().filter(|entry: &CompactionLine| entry.kind == "compaction")?;
-    let details = entry.details;
-    Some(CompactionComplete {
-        success: true,
-        pre_compaction_tokens: entry.tokens_before,
-        summary_content: entry.summary,
-        checkpoint_number: details.as_ref().and_then(|details| details.checkpoint_number),
-        checkpoint_path: details.and_then(|details| details.checkpoint_path),
-        ..CompactionComplete::default()
-    })
 }
