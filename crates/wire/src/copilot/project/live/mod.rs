@@ -6,8 +6,8 @@ mod session_changes;
 pub use session_changes::mode;
 
 use grove_core::{
-    self as core, ActiveTurn, Change, ChatEvent, HookGate, LogEntry, Part, Session, SessionEvent, Timestamp, ToolCall,
-    ToolCallId, ToolCallStatus,
+    self as core, ActiveTurn, Change, ChatEvent, HookGate, LogEntry, Part, Session, Timestamp, ToolCall, ToolCallId,
+    ToolCallStatus,
 };
 
 use self::growth::GrowingPart;
