@@ -329,11 +329,11 @@ impl CopilotPeer {
 impl SessionTranscript {
     /// The entry of an event outside of turns.
     fn entry(&self, event: &str) -> Option<&BranchInfo> {
-        let entries = self.logged.iter().flat_map(|logged| &logged.entries);
+        let mut entries = self.logged.iter().flat_map(|logged| &logged.entries);
         let is_it = |entry: &&BranchInfo| {
             project::entry_event_id(&self.session.id, &entry.line).is_some_and(|id| *id == *event)
         };
-        entries.into_iter().find(is_it)
+        entries.find(is_it)
     }
 }
 

@@ -47,9 +47,9 @@ impl CopilotPeer {
             let wanted = message_id.clone();
             let waits = move |session: &Session| {
                 session.main_chat().is_some_and(|chat| {
-                    let queued = chat.queued.iter().chain(&chat.steering);
+                    let mut queued = chat.queued.iter().chain(&chat.steering);
                     chat.active.as_deref().is_some_and(|turn| turn.id.as_str() == wanted)
-                        || queued.into_iter().any(|pending| pending.id.as_str() == wanted)
+                        || queued.any(|pending| pending.id.as_str() == wanted)
                 })
             };
             if !self.look(&session, waits).await? {

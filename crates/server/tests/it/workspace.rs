@@ -328,11 +328,11 @@ async fn a_fork_has_everything_that_stands_beside_the_log() {
         assert!(path.starts_with(&format!("{id}/checkpoints/")), "{path}");
         assert!(host.sessions.exists(path).await.unwrap(), "{path}");
     }
-    let info: Vec<_> = lines.iter().filter(|line| line["customType"] == "grove.info").collect();
+    let info: Vec<_> = lines.iter().filter(|line| line["data"]["infoType"] == "fork").collect();
     assert_eq!((info.len(), &info[0]["data"]["from"]["session"]), (1, &json!("s")));
     // So does the source's.
     let entries = client.ask("x-grove/entries", json!({"channel": URI, "limit": 1000})).await.unwrap();
-    let told = entries["entries"].as_array().unwrap().iter().filter(|line| line["customType"] == "grove.info");
+    let told = entries["entries"].as_array().unwrap().iter().filter(|line| line["data"]["infoType"] == "fork");
     assert_eq!(told.map(|line| line["data"]["into"]["session"].clone()).collect::<Vec<_>>(), [json!(id)]);
     assert_eq!(ask(&mut client, "manifest", json!({})).await["forkCount"], 1);
     // Clients of the fork see its workspace, also after a restart.
@@ -382,7 +382,7 @@ async fn a_branch_has_what_there_was_when_its_message_was_said() {
     assert!(index.contains("001-") && !index.contains("002-"), "{index}");
     assert!(fork["workspace.yaml"].contains("summary_count: 1\n"), "{}", fork["workspace.yaml"]);
     let lines = log_lines(&host.sessions, &id).await;
-    let info = lines.iter().find(|line| line["customType"] == "grove.info").unwrap();
+    let info = lines.iter().find(|line| line["data"]["infoType"] == "fork").unwrap();
     assert_eq!(info["data"]["leftOut"].as_array().unwrap().len(), 3, "the second checkpoint, and two files: {info}");
     assert_eq!(info["data"]["asOfNow"], Value::Null, "{info}");
 
@@ -403,7 +403,7 @@ async fn branch(host: &TestHost, client: &mut Client, entry: &Value) -> (BTreeMa
     let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": entry})).await.unwrap();
     let id = at_rest(host, client, &branched["session"]).await;
     let lines = log_lines(&host.sessions, &id).await;
-    let info = lines.iter().rfind(|line| line["customType"] == "grove.info").unwrap();
+    let info = lines.iter().rfind(|line| line["data"]["infoType"] == "fork").unwrap();
     (artifacts(&host.sessions, &id).await, info["data"].clone())
 }
 
@@ -498,6 +498,6 @@ async fn a_fork_that_was_cut_off_is_finished_by_the_next_host() {
         at_rest(&host, &mut client, &forked["session"]).await;
         assert_eq!(without_manifest(artifacts(&host.sessions, &id).await), source);
         let lines = log_lines(&host.sessions, &id).await;
-        assert_eq!(lines.iter().filter(|line| line["customType"] == "grove.info").count(), 1);
+        assert_eq!(lines.iter().filter(|line| line["data"]["infoType"] == "fork").count(), 1);
     }
 }

@@ -6,7 +6,7 @@
 /// The table.
 pub const TABLE: &str = include_str!("surface.txt");
 
-/// What a host does with a method that it does not serve.
+/// The answer of a host to a method that it does not serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unserved {
     /// It answers with a constant: what is true without the feature. The text is JSON.

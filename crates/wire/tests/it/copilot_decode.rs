@@ -136,7 +136,8 @@ fn a_prompt_keeps_what_it_points_at_and_what_it_carries() {
     let plain = decode::message("look".into(), attachments[1..2].to_vec());
     assert_eq!((plain.attachments.len(), plain.extra), (1, None));
     // What core does not model is kept for readers, without the bytes.
-    let kept = &message.extra.unwrap()["copilot"]["attachments"];
+    let extra = message.extra.unwrap();
+    let kept = &extra["copilot"]["attachments"];
     assert_eq!(kept[0]["lineRange"], json!({ "start": 1, "end": 2 }));
     assert_eq!((kept[3]["displayName"].as_str(), kept[3].get("data")), (Some("shot"), None));
 }

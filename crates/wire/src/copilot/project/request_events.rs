@@ -255,7 +255,7 @@ mod tests {
     fn answered(decision: grove_core::Decision, by: grove_core::ConfirmationReason, rule: Option<&str>) -> Value {
         let extra = rule.map(|rule| grove_core::Extra::from_iter([(grove_core::POLICY_RULE.to_owned(), rule.into())]));
         let verdict = grove_core::Verdict { by, extra, ..decision.into() };
-        serde_json::to_value(permission_completed(&"c".into(), &"r".into(), &verdict)).unwrap()
+        serde_json::to_value(permission_completed(&"c".into(), &"r".into(), &verdict, None)).unwrap()
     }
 
     #[test]

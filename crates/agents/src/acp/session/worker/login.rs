@@ -10,6 +10,7 @@ use super::super::process::AgentProcess;
 use super::SessionWorker;
 use crate::acp::login::{self, LOGIN_CHOICE_TIME, LOGIN_TIME, LoginChoice, LoginMethod};
 use crate::agent::*;
+use crate::sink::TurnSink;
 
 /// The number of methods that a person may try in one turn.
 const TRIES: u32 = 8;
