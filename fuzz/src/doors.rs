@@ -86,6 +86,7 @@ impl FuzzedHost {
                 secret: Some(EndpointSecret::Token(own)),
                 keeps_temp_files: false,
                 default_folder: None,
+                allows_all: false,
             };
             listening.1.serve_sdks(port, Box::new(sdk_pipes));
             (listening, sdk_dialer, secret)

@@ -121,13 +121,13 @@ fn strict_hooks_need_an_agent_that_waits_for_them_before_every_call() {
         (HookAbility::EveryCall, None),
     ] {
         let abilities = AgentAbilities { hooks: ability, ..AgentAbilities::default() };
-        let refused = hooked(HookMode::Strict).check("x", &abilities).err().map(|refused| refused.to_string());
+        let refused = hooked(HookMode::Strict).check("x", &abilities, &[]).err().map(|refused| refused.to_string());
         assert_eq!(refused.is_some(), words.is_some(), "{ability:?}");
         if let (Some(refused), Some(words)) = (refused, words) {
             assert!(refused.contains("agent x") && refused.contains(words), "{refused}");
             assert!(refused.contains("hooks = \"best-effort\" under [copilot] in grove.toml"), "{refused}");
         }
-        assert_eq!(hooked(HookMode::BestEffort).check("x", &abilities), Ok(()));
-        assert_eq!(hooked(HookMode::None).check("x", &abilities), Ok(()));
+        assert_eq!(hooked(HookMode::BestEffort).check("x", &abilities, &[]), Ok(()));
+        assert_eq!(hooked(HookMode::None).check("x", &abilities, &[]), Ok(()));
     }
 }

@@ -176,7 +176,7 @@ impl CopilotPeer {
             streaming: params.streaming.unwrap_or(false),
             answers: answers.then(|| self.clone()),
             shows_forms: params.request_elicitation.unwrap_or(false),
-            commands: params.commands.unwrap_or_default().into_iter().take(MAX_CLIENT_COMMANDS).collect(),
+            commands: params.commands.iter().flatten().take(MAX_CLIENT_COMMANDS).cloned().collect(),
         };
         self.note_open(&session)?;
         if let Err(error) = self.endpoint().feeds().attach(self.host(), &session.id, self.id(), subscriber).await {

@@ -324,7 +324,7 @@ impl ToolCalls {
         };
         let (permission, verdict) = if tool.asks_first() {
             let (answer, verdict) = oneshot::channel();
-            (Some(PermissionPrompt::of_person(permission_request(&id, &tool), answer)), Some(verdict))
+            (Some(PermissionPrompt::new(permission_request(&id, &tool), answer)), Some(verdict))
         } else {
             (None, None)
         };
