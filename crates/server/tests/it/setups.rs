@@ -26,6 +26,8 @@ const FILE: &str = "s/setup.json";
 struct NotingAgent {
     opened: Arc<Mutex<Vec<Arc<AgentSetup>>>>,
     closed: Arc<Mutex<usize>>,
+    /// A turn waits for its end.
+    waiting: Arc<Notify>,
     end: Arc<Notify>,
 }
 
@@ -60,6 +62,7 @@ impl Agent for NotingAgent {
 impl AgentSession for NotingAgent {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
         if prompt.message.text == "wait" {
+            self.waiting.notify_one();
             self.end.notified().await;
         }
         turn.text("done").await
@@ -151,6 +154,7 @@ async fn a_changed_setup_starts_an_idle_agent_again_and_lets_a_turn_finish() {
     let mut client = host.client("a").await;
     ready(&mut client).await;
     client.start_turn("noting:/s", "t1", "wait").await;
+    agent.waiting.notified().await;
     let uri = "noting:/s".into();
     host.host.change_setup(&uri, brief()).await.unwrap();
     assert_eq!(*agent.closed.lock().unwrap(), 0, "its turn runs");
