@@ -177,6 +177,7 @@ fn the_corpus_of_connections_is_understood_in_every_dialect() {
 
 #[test]
 fn the_corpus_of_the_copilot_port_is_understood() {
+    // The last file has the client store its sessions. The port keeps to that.
     for file in corpus("copilot_port") {
         let answers = grove_fuzz::copilot_port_answers(&file);
         assert!(answers[0]["result"].is_object(), "{}", answers[0]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use grove_agents::setup::{
-    AgentAbilities, AgentSetup, McpAbilities, McpServer, McpTransport, SetupChange, Support, SystemMessage,
+    AgentAbilities, AgentSetup, HookMode, McpAbilities, McpServer, McpTransport, SetupChange, Support, SystemMessage,
     SystemMessageAbility, SystemMessageMode,
 };
 use grove_agents::{Agent, AgentError, AgentSession, CloseReason, OpenSession, Prompt, TurnSink};
@@ -142,6 +142,9 @@ async fn a_setup_that_the_agent_cannot_honour_is_refused_before_there_is_a_sessi
     let refused = refused.unwrap_err();
     assert!(matches!(refused, CreateError::Setup(_)), "{refused}");
     assert!(refused.to_string().contains("noting cannot use the MCP server far"), "{refused}");
+    let hooks = AgentSetup { hooks: HookMode::Strict, ..AgentSetup::default() };
+    let refused = host.host.create_session(wanted(hooks)).await.unwrap_err();
+    assert!(matches!(refused, CreateError::Setup(_)) && refused.to_string().contains("hooks"), "{refused}");
     assert_eq!(host.host.status().await.unwrap().sessions, 0);
     assert!(agent.setups().is_empty() && files(&host).await.is_empty());
 }
