@@ -322,7 +322,12 @@ mod tests {
         let resources = ["agenthost:root".to_owned()];
         assert_eq!(
             value(v1.initialize("a", &resources)),
-            json!({"protocolVersion": 1, "clientId": "a", "initialSubscriptions": ["agenthost:root"]})
+            json!({
+                "protocolVersion": 1,
+                "clientId": "a",
+                "clientInfo": {"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")},
+                "initialSubscriptions": ["agenthost:root"],
+            })
         );
         assert_eq!(
             value(v1.reconnect("a", 7, &resources)),

@@ -260,6 +260,8 @@ mod tests {
         let mut contents = CallContents::default();
         let shows = json!([{"type": "terminal", "terminalId": "own"}]);
         contents.complete(&mut update(json!({"content": shows})), &no_screen);
+        // Nothing of it is known yet, so watching ends at once.
+        contents.unwatched(&"c".into());
         assert!(contents.complete(&mut output("one\n", None), &no_screen), "a further update is watched again");
         assert_eq!(contents.live(&"c".into(), &no_screen).unwrap().0.text, "one\n");
         let mut end = output("two\n", Some("completed"));
