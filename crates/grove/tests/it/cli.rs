@@ -220,6 +220,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
         "copilot": default(json!({"models": {}})),
+        "mcp": default(json!([])),
         "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
@@ -282,6 +283,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "limits": default(json!({})),
         "telemetry": default(json!({"otlp-endpoint": null})),
         "copilot": default(json!({"models": {}})),
+        "mcp": default(json!([])),
         "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);

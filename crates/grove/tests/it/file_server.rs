@@ -57,7 +57,11 @@ fn answer(mut connection: TcpStream, files: &HashMap<&str, Vec<u8>>) -> std::io:
         Some(body) => ("200 OK", body.as_slice()),
         None => ("404 Not Found", &b"nothing"[..]),
     };
-    write!(connection, "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len())?;
+    write!(
+        connection,
+        "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    )?;
     connection.write_all(body)
 }
 

@@ -5,7 +5,7 @@
 //! the hooks before it have answered. A session that was opened with hooks expects them ([`HookMode`]), whether its
 //! clients are connected or not.
 
-mod answer;
+pub(crate) mod answer;
 mod caller;
 mod registry;
 
@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use grove_core::{Answerer, SessionId, Timestamp};
 use serde_json::Value;
 
-pub use answer::{HookAnswer, HookVerdict, MAX_CONTEXT_BYTES, MAX_REASON_CHARS, PromptOutcome, ToolOutcome};
+pub use answer::{HookAnswer, HookVerdict, MAX_REASON_CHARS, PromptOutcome, ToolOutcome};
 pub(crate) use caller::HookCaller;
 pub use caller::{CLIENT_WAIT, HOOK_TIME};
 pub use registry::{ClientHookRegistry, HookSource};

@@ -4,7 +4,7 @@
 //! decision of the session's hooks, and prints it as the agent reads it ([`HookFormat`]). A host that is restarted is
 //! asked again.
 
-mod command;
+pub(crate) mod command;
 mod format;
 mod start;
 
@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use command::HOST_WAIT;
 pub use command::run;
 pub use format::HookFormat;
 pub(crate) use start::{has_own_hooks, prepare};
