@@ -144,6 +144,10 @@ fn params_of(method: Method, session: &str) -> Value {
         _ => json!("done"),
     };
     let path = if method.as_str().contains("permissions") { "/tmp" } else { "notes.md" };
+    let prompt = match method {
+        Method::SessionSendAndWait => "script:[{\"say\": \"hello\"}]",
+        _ => "hello",
+    };
     let message = match method {
         Method::QueueInsertAt => json!({"prompt": "hello"}),
         _ => json!("a message"),
@@ -152,7 +156,7 @@ fn params_of(method: Method, session: &str) -> Value {
         "message": message, "id": "none", "position": 0, "toPosition": 1, "summary": "A summary", "command": "/hello",
         "commandName": "hello", "requestedSchema": {"type": "object", "properties": {}}, "context": {"cwd": "/tmp"},
         "prefix": "nothing", "sessionIds": [], "sessions": [], "plugins": [], "olderThanDays": 9_999,
-        "sessionId": session, "model": "scripted", "modelId": "scripted", "prompt": "hello", "mode": mode,
+        "sessionId": session, "model": "scripted", "modelId": "scripted", "prompt": prompt, "mode": mode,
         "name": "Named", "reasoningEffort": "high", "content": "text", "path": path, "source": "notes.md",
         "destination": "renamed.md", "number": 1, "eventType": "assistant.message", "handle": "h", "eventId": "none",
         "enabled": false, "scope": "session", "workingDirectory": "/tmp", "requestId": "none", "result": result,
@@ -196,12 +200,14 @@ fn every_method_is_answered_with_small_stacks_even_without_optimisation() {
     assert_eq!(host.connections(), 0, "the host is alive, and clients of an SDK are not counted");
 }
 
-/// Says whether a method ends the client's part in the session, or the endpoint.
+/// Says whether a method needs a session of its own: it ends the client's part in it, or the endpoint, or waits for the
+/// session's turns.
 fn is_last(method: Method) -> bool {
     matches!(
         method,
         Method::SessionDetach
             | Method::SessionDestroy
+            | Method::SessionSendAndWait
             | Method::SessionsClose
             | Method::SessionSuspend
             | Method::SessionShutdown
