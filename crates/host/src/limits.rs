@@ -3,9 +3,10 @@
 pub use crate::audit::MAX_SUBJECT_BYTES as AUDITED_SUBJECT_BYTES;
 pub use crate::audit::MAX_TEXT_CHARS as AUDIT_TEXT_CHARS;
 pub use crate::client_hooks::answer::MAX_CONTEXT_BYTES as HOOK_CONTEXT_BYTES;
-pub use crate::client_hooks::{
-    CLIENT_WAIT as HOOK_CLIENT_WAIT, HOOK_TIME as CLIENT_HOOK_TIME, MAX_REASON_CHARS as HOOK_REASON_CHARS,
-};
+pub use crate::client_hooks::answer::MAX_CONTEXT_BYTES as HOOK_CONTEXT_BYTES;
+pub use crate::client_hooks::answer::MAX_REASON_CHARS as HOOK_REASON_CHARS;
+pub use crate::client_hooks::caller::CLIENT_WAIT as HOOK_CLIENT_WAIT;
+pub use crate::client_hooks::caller::HOOK_TIME as CLIENT_HOOK_TIME;
 pub use crate::editors::ANSWER_TIMEOUT as EDITOR_TIMEOUT;
 pub use crate::editors::QUESTIONS as EDITOR_QUESTIONS;
 pub use crate::editors::WRITE_BYTES as EDITOR_WRITE_BYTES;
@@ -22,7 +23,8 @@ pub use crate::sequencer::BATCH as SEQUENCER_BATCH;
 pub use crate::sequencer::INBOX as SEQUENCER_INBOX;
 pub use crate::session::INBOX as SESSION_INBOX;
 pub use crate::session::agents::REPORTS as AGENT_REPORTS;
-pub use crate::session::client_hooks::{MAX_HELD_PROMPTS as HOOKED_PROMPTS, MAX_STOP_BLOCKS as STOP_BLOCKS};
+pub use crate::session::client_hooks::MAX_STOP_BLOCKS as STOP_BLOCKS;
+pub use crate::session::client_hooks::prompts::MAX_HELD_PROMPTS as HOOKED_PROMPTS;
 pub use crate::session::memory::AGENT_COPY_TIMEOUT;
 pub use crate::session::outbox::MAX_WARNINGS as WARNINGS;
 pub use crate::session::pastes::INLINE_BYTES as PASTE_BEGINNING_BYTES;

@@ -6,16 +6,15 @@
 //! clients are connected or not.
 
 pub(crate) mod answer;
-mod caller;
+pub(crate) mod caller;
 mod registry;
 
 use async_trait::async_trait;
 use grove_core::{Answerer, SessionId, Timestamp};
 use serde_json::Value;
 
-pub use answer::{HookAnswer, HookVerdict, MAX_REASON_CHARS, PromptOutcome, ToolOutcome};
+pub use answer::{HookAnswer, HookVerdict, PromptOutcome, ToolOutcome};
 pub(crate) use caller::HookCaller;
-pub use caller::{CLIENT_WAIT, HOOK_TIME};
 pub use registry::{ClientHookRegistry, HookSource};
 
 /// The hooks of one client, for one session.

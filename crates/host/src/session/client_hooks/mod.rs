@@ -4,7 +4,7 @@
 //! and so are prompts whose hooks have not answered. Nothing that is held is published or stored, so a host that ends
 //! loses nothing: the agent's lines come again, and the hooks are asked again.
 
-mod prompts;
+pub(crate) mod prompts;
 mod reports;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,7 +18,6 @@ use super::agents::REPORTS;
 use super::{EndedTurn, SessionTask, ToSession};
 use crate::client_hooks::{ClientHookEvent, HookCaller, HookedCall, HookedResult, PromptOutcome, ToolOutcome};
 use crate::host::Host;
-pub use prompts::MAX_HELD_PROMPTS;
 
 /// The times that a hook may have the agent go on, one after the other, without a prompt of a person.
 pub const MAX_STOP_BLOCKS: u32 = 8;
