@@ -207,7 +207,8 @@ fn pip_installs_an_agent_for_real() {
     // A wheel is a zip file with a script among its data.
     let make = format!(
         "import zipfile\nz = zipfile.ZipFile('tested-7.8.9-py3-none-any.whl', 'w')\nd = 'tested-7.8.9.dist-info/'\n\
-         z.writestr('tested-7.8.9.data/scripts/tested-agent', {:?})\n\
+         script = zipfile.ZipInfo('tested-7.8.9.data/scripts/tested-agent')\nscript.external_attr = 0o100755 << 16\n\
+         z.writestr(script, {:?})\n\
          z.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: tested\\nVersion: 7.8.9\\n')\n\
          z.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
          z.writestr(d + 'RECORD', '')\nz.close()\n",

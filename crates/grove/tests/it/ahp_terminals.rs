@@ -57,9 +57,12 @@ async fn a_full_screen_program_draws_takes_keys_and_follows_the_size() {
     shows(&mut client, "left-2").await;
     if has("vim") {
         types(&mut client, "TERM=xterm vim -u NONE -N written\r").await;
-        shows(&mut client, "\u{1b}[?1049h").await;
-        types(&mut client, "ihello from a terminal\u{1b}:wq\r").await;
-        shows(&mut client, "\u{1b}[?1049l").await;
+        shows(&mut client, "[New").await;
+        types(&mut client, "ihello from a terminal").await;
+        shows(&mut client, "-- INSERT --").await;
+        types(&mut client, "\u{1b}").await;
+        types(&mut client, ":wq\r").await;
+        shows(&mut client, "1L, 22").await;
         types(&mut client, "echo saved-$((1+1))\r").await;
         shows(&mut client, "saved-2").await;
         let written = std::fs::read_to_string(host.place.home().join("written")).unwrap();
