@@ -3,7 +3,6 @@
 pub use crate::audit::MAX_SUBJECT_BYTES as AUDITED_SUBJECT_BYTES;
 pub use crate::audit::MAX_TEXT_CHARS as AUDIT_TEXT_CHARS;
 pub use crate::client_hooks::answer::MAX_CONTEXT_BYTES as HOOK_CONTEXT_BYTES;
-pub use crate::client_hooks::answer::MAX_CONTEXT_BYTES as HOOK_CONTEXT_BYTES;
 pub use crate::client_hooks::answer::MAX_REASON_CHARS as HOOK_REASON_CHARS;
 pub use crate::client_hooks::caller::CLIENT_WAIT as HOOK_CLIENT_WAIT;
 pub use crate::client_hooks::caller::HOOK_TIME as CLIENT_HOOK_TIME;
