@@ -10,6 +10,8 @@ use crate::support::*;
 
 const T: &str = "ahp-terminal:/t";
 const DEADLINE: Duration = Duration::from_secs(120);
+/// The time in which a program shows what it was asked for.
+const SHOWN: Duration = Duration::from_secs(15);
 
 async fn with_terminal(host: &Host) -> Client {
     let mut client = host.ahp("a").await;
@@ -31,7 +33,7 @@ async fn shows(client: &mut Client, wanted: &str) {
         let data = client.envelopes.iter().filter_map(|envelope| envelope.action["data"].as_str());
         data.collect::<String>().contains(wanted)
     };
-    timeout(DEADLINE, client.until(has))
+    timeout(SHOWN, client.until(has))
         .await
         .unwrap_or_else(|_| panic!("{wanted:?} is not shown: {:?}", client.states[T]));
 }
