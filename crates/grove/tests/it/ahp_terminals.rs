@@ -53,6 +53,8 @@ async fn a_full_screen_program_draws_takes_keys_and_follows_the_size() {
     types(&mut client, "G").await;
     shows(&mut client, "line 500").await;
     client.dispatch(T, json!({"type": "terminal/resized", "cols": 100, "rows": 40})).await;
+    // A key that comes while it draws for the new size is lost to it.
+    shows(&mut client, "\u{1b}[1m~").await;
     types(&mut client, "q").await;
     types(&mut client, "stty size; echo left-$((1+1))\r").await;
     shows(&mut client, "40 100").await;

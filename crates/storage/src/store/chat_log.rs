@@ -4,7 +4,7 @@
 //! cannot be written fails nothing: the next turn catches up.
 
 mod extent;
-mod info_entries;
+pub(crate) mod info_entries;
 mod snapshot;
 mod verdict;
 
@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use self::extent::Checksum;
 use self::info_entries::InfoEntries;
-pub use self::info_entries::{InfoEntry, MAX_INFO_BYTES, MAX_INFO_ENTRIES};
+pub use self::info_entries::InfoEntry;
 pub use self::snapshot::{LogBytes, LogReaderCrash, LogSnapshot, raw_line};
 pub use self::verdict::LoggedVerdict;
 use super::{log_lock, paths, settings};
