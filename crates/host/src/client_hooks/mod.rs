@@ -1,8 +1,8 @@
 //! Hooks of clients: functions of a client's program that the host calls at moments of a session.
 //!
 //! A client that opens a session with hooks registers them in [`ClientHookRegistry`]. The session's task calls them
-//! through [`HookCaller`] outside of itself, and holds what follows meanwhile: a tool call is published, and runs, after
-//! the hooks before it have answered. A session that was opened with hooks expects them ([`HookMode`]), whether its
+//! through `HookCaller` outside of itself, and holds what follows meanwhile: a tool call is published, and runs, after
+//! the hooks before it have answered. A session that was opened with hooks expects them (`HookMode`), whether its
 //! clients are connected or not.
 
 pub(crate) mod answer;

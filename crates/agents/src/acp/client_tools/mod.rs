@@ -1,7 +1,7 @@
 //! The tools of clients, for an agent: an MCP server that Grove injects into its session.
 //!
 //! The agent starts the program of [`relay`], which passes MCP messages between its stdio and a socket in the folder of
-//! the agent's shim. The host answers them there ([`ToolServer`]). The socket serves the tools of this one chat and
+//! the agent's shim. The host answers them there (`ToolServer`). The socket serves the tools of this one chat and
 //! nothing else: its secret gives no right to approve or to see anything.
 //!
 //! - `calls`: the calls of a process, each a call of the session that a client runs. The agent announces its calls

@@ -1,6 +1,6 @@
 //! Installing a known agent into the data folder, and removing it.
 //!
-//! [`InstallPlan`] says which programs run, before anything runs. [`run`] carries it out in a new folder of
+//! [`InstallPlan`] says which programs run, before anything runs. [`run()`] carries it out in a new folder of
 //! `programs/NAME`, so that an installation that fails leaves the earlier one as it was. The record
 //! ([`InstalledAgent`]) is written last.
 
