@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use grove_core::FrameCursor;
 use grove_shim::{ShimError, ShimOptions, ShimStream};
-use grove_work::Program;
+use grove_work::{ProcFolder, ProcessTable, Program};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -167,8 +167,12 @@ impl OngoingTurn {
     }
 }
 
-/// Returns whether a process exists. Its number may be reused by now, which only costs the right reason of an end.
+/// Returns whether a process runs. Its number may be reused by now, which only costs the right reason of an end.
 fn is_there(id: u32) -> bool {
+    // A shim reaps an agent when nothing of its process group is left, so one that has ended may still have its number.
+    if ProcFolder.stat(id).is_some_and(|stat| stat.has_ended) {
+        return false;
+    }
     let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
     id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())
 }
