@@ -116,12 +116,14 @@ async fn what_an_agent_leaves_behind_ends_when_it_does() {
 #[tokio::test]
 async fn an_agent_whose_stdout_somebody_else_keeps_open_has_ended_all_the_same() {
     let fixture = ShimFixture::new();
-    let mut stream = fixture.start("setsid sleep 60 & echo $!; echo bye; exit 0").await;
+    // The daemon says its id when it has left the group; before that, it would end with the group.
+    let script = "setsid sh -c 'echo $$; exec sleep 60' & read -r _; echo bye; exit 0";
+    let mut stream = fixture.start(script).await;
     let daemon = line(&mut stream).await.1;
+    stream.write(b"leave").await.unwrap();
     assert_eq!(line(&mut stream).await.1, "bye");
     let (number, _) = end(&mut stream).await;
     assert_eq!(number, 3);
-    // It left the group on purpose.
     signal(daemon.parse().unwrap(), Signal::KILL);
 }
 
