@@ -63,7 +63,7 @@ struct Options {
     #[arg(long, default_value_t = 3)]
     runs: usize,
     /// Deltas of a paced run, one in 5 ms.
-    #[arg(long, default_value_t = 400)]
+    #[arg(long, default_value_t = 1_200)]
     paced_deltas: usize,
     /// Only these contestants.
     #[arg(long, value_enum, value_delimiter = ',')]
