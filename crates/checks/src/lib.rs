@@ -102,6 +102,8 @@ checks! {
     TokenConnections = "token-connections", SERVER, "one_token_cannot_take_all_places_and_nobody_can_take_the_owners";
     /// A message of a client has a largest size.
     MessageSize = "message-size", GROVE, "a_message_that_is_too_large_closes_its_own_connection_with_1009";
+    /// A client that sends too large messages does not return at once.
+    OversizeDelay = "oversize-delay", SERVER, "a_connection_with_too_large_a_message_is_closed_after_a_second";
     /// A message is not nested deeply.
     JsonDepth = "json-depth", WIRE, "depth_is_bounded_and_brackets_in_strings_do_not_count";
     /// A client that reads too slowly is disconnected.

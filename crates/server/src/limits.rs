@@ -3,6 +3,7 @@
 pub use crate::connection::CLOSE_GRACE;
 pub use crate::connection::CONTROL_BYTES;
 pub use crate::connection::MAX_QUEUED_MESSAGES as QUEUED_MESSAGES;
+pub use crate::connection::OVERSIZE_DELAY;
 pub use crate::connection::batch::BATCH_BYTES;
 pub use crate::connection::editor::EDITOR_MESSAGES;
 pub use crate::connection::in_process::UNRECEIVED as IN_PROCESS_MESSAGES;

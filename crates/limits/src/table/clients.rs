@@ -142,6 +142,12 @@ fn connections(limits: &Limits) -> LimitGroup {
             "connection",
             "the socket is closed without its last words",
         ),
+        Limit::new(
+            "oversize-delay",
+            time(server::OVERSIZE_DELAY),
+            "connection",
+            "a connection with a message that is too large is closed (1009) that much later",
+        ),
         Limit::new("client-grace", time(limits.client_grace), "session", "an absent client's tools and requests end"),
         Limit::new(
             "attached-clients",

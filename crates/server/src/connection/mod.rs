@@ -58,6 +58,9 @@ pub const CONTROL_BYTES: usize = 64 << 10;
 const FRAMED: usize = 1 << 20;
 /// The time for which a closed client may still read.
 pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// The delay before a connection with a message above the bound is closed. A client that sends one in each connection
+/// would otherwise cost a complete handshake for each message.
+pub const OVERSIZE_DELAY: Duration = Duration::from_secs(1);
 /// The length at which the log cuts off the name of a method.
 const METHOD_CHARS: usize = 64;
 
@@ -359,6 +362,9 @@ impl Connection {
     /// Tells the client the reason, if it can be told, and closes the socket.
     async fn farewell(&mut self, reason: DisconnectReason) {
         let Self { host, socket, out, .. } = self;
+        if reason == DisconnectReason::TooBig && Check::OversizeDelay.is_enforced() {
+            host.env().clock.sleep(OVERSIZE_DELAY).await;
+        }
         let farewell = async {
             if let Some((code, reason)) = reason.code() {
                 // A frame written in part is completed, or the client could not read the next one.

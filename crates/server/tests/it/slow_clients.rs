@@ -104,6 +104,21 @@ async fn a_client_that_does_not_read_its_answers_waits_with_its_questions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_with_too_large_a_message_is_closed_after_a_second() {
+    let host = TestHost::start(config(Limits { message_bytes: 4 << 10, ..Limits::default() })).await;
+    let mut other = host.client("other").await;
+    other.ready_session(URI).await;
+    let mut client = host.client("large").await;
+    let began = tokio::time::Instant::now();
+    client.send(" ".repeat(8 << 10)).await;
+    let ended = client.until_end().await;
+    assert!(matches!(ended, ConnectionEnd::Closed { code: 1009, .. }), "{ended:?}");
+    assert_eq!(began.elapsed().as_secs(), 1);
+    other.run_script(URI, "t", json!([{"say": "unharmed"}])).await;
+    assert_eq!(began.elapsed().as_secs(), 1, "nobody else waits");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_shows_no_life_is_closed() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.client("silent").await;
