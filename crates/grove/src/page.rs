@@ -9,6 +9,10 @@ const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.r
 const NOT_BUILT: &str = "The page was not built: run `make web`, then build Grove again.\n";
 
 pub(crate) fn page() -> WebPage {
+    #[cfg(debug_assertions)]
+    if let Some(folder) = std::env::var_os("GROVE_PAGE") {
+        return page_in(folder.as_ref());
+    }
     let built = FILES.iter().map(|(path, tag, content)| {
         // Vite puts files whose names contain a hash of their content into this folder.
         let caching = if path.starts_with("assets/") { Caching::Immutable } else { Caching::Revalidated };
@@ -25,6 +29,33 @@ pub(crate) fn page() -> WebPage {
         ("index.html".into(), asset)
     });
     WebPage::new(built.chain(not_built))
+}
+
+/// The page in a folder. With `GROVE_PAGE=web/dist` a debug build shows a new build of the page after a restart of the host, so
+/// that work on the page compiles no Rust.
+#[cfg(debug_assertions)]
+fn page_in(folder: &std::path::Path) -> WebPage {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let (Ok(content), Ok(name)) = (std::fs::read(&path), path.strip_prefix(folder)) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            let asset = Asset {
+                content: content.into(),
+                content_type: content_type(&name),
+                tag: uuid::Uuid::new_v4().to_string().into(),
+                caching: Caching::Revalidated,
+            };
+            files.push((name.into(), asset));
+        }
+    }
+    WebPage::new(files)
 }
 
 fn content_type(path: &str) -> &'static str {
