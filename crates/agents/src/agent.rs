@@ -29,7 +29,7 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// What it can honour of a session's setup. A setup that asks for more is refused before the session is created.
+    /// The parts of a session's setup that it can honour. A setup that asks for more is refused before the session is created.
     fn abilities(&self) -> AgentAbilities {
         AgentAbilities::default()
     }
@@ -160,7 +160,7 @@ pub struct OpenSession {
     /// Stores output that is too large for the agent.
     pub spills: Arc<dyn SpillStore>,
     pub start: AgentStart,
-    /// What the session's creator configures. The agent can honour all of it ([`Agent::abilities`]).
+    /// The configuration by the session's creator. The agent can honour all of it ([`Agent::abilities`]).
     pub setup: Arc<AgentSetup>,
     /// The tools that clients offer at any time.
     pub client_tools: ClientTools,
@@ -480,7 +480,7 @@ pub enum PromptedParty {
 }
 
 impl PromptedParty {
-    /// What a hook has decided about the request.
+    /// The decision of a hook about the request.
     pub fn hook_gate(self) -> Option<HookGate> {
         match self {
             PromptedParty::Nobody => Some(HookGate::Resolved),

@@ -374,7 +374,7 @@ pub struct ToolCallGate {
     pub invocation_message: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// What a hook of a client decided, if one did.
+    /// The decision of a client's hook, if one decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<HookGate>,
 }

@@ -38,7 +38,7 @@ pub struct AcpAgent {
 pub(crate) struct AgentProfile {
     models: watch::Sender<Vec<ModelInfo>>,
     settings: Mutex<Option<SessionConfig>>,
-    /// What it announced when it was last initialized.
+    /// The abilities that it announced when it was last initialized.
     capabilities: Mutex<Option<acp::AgentCapabilities>>,
 }
 

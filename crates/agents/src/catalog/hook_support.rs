@@ -53,7 +53,7 @@ impl HookSupport {
         }
     }
 
-    /// Whether a hook may change the arguments of a call.
+    /// The support for hooks that change the arguments of a call.
     pub fn changed_arguments(self) -> Support {
         match self {
             HookSupport::Command(_) => Support::Yes,

@@ -1,10 +1,10 @@
-//! What an agent can honour of a session's setup.
+//! The parts of a session's setup that an agent can honour.
 
 use grove_core::PermissionKind;
 
 use super::{HookMode, McpTransport, SetupRefusal, SystemMessageMode, ToolFilter};
 
-/// What an agent can honour of a session's setup, and how. By default nothing.
+/// The parts of a session's setup that an agent can honour, and how. By default none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentAbilities {
     pub mcp: McpAbilities,
@@ -36,7 +36,7 @@ pub struct McpAbilities {
     pub sse: Support,
 }
 
-/// Whether an agent has an ability.
+/// An agent's support for one ability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Support {
     #[default]
@@ -69,7 +69,7 @@ pub enum ToolFilterAbility {
 }
 
 impl McpAbilities {
-    /// Whether the agent reaches servers over this transport.
+    /// The agent's support for servers over this transport.
     pub fn of(&self, transport: &McpTransport) -> Support {
         match transport {
             McpTransport::Stdio { .. } => self.stdio,

@@ -35,18 +35,18 @@ pub struct AgentSetup {
     pub system_message: Option<SystemMessage>,
     #[serde(skip_serializing_if = "ToolFilter::is_none")]
     pub tool_filter: ToolFilter,
-    /// Whether clients have hooks for the session, which the agent has to wait for.
+    /// Hooks of clients for the session, for which the agent has to wait.
     #[serde(skip_serializing_if = "HookMode::is_none")]
     pub hooks: HookMode,
 }
 
-/// Whether a session has hooks of clients, and how they count.
+/// The presence of clients' hooks in a session, and their weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HookMode {
     #[default]
     None,
-    /// Where the agent allows it. A hook that does not answer decides nothing.
+    /// Hooks are called if the agent allows it. A hook that does not answer decides nothing.
     BestEffort,
     /// Before every tool call. A hook that does not answer denies the call.
     Strict,

@@ -11,7 +11,7 @@ use crate::{FsError, SessionFs};
 
 /// The file that a host rewrites at any time. It is copied, but does not count when sessions are compared.
 const SESSION_FILE: &str = "session.json";
-/// What the creator of a session configured, with secrets: it stays on its host.
+/// The configuration by a session's creator, with secrets: it stays on its host.
 const SETUP_FILE: &str = "setup.json";
 
 /// A file of a session's folder.

@@ -46,7 +46,7 @@ pub struct ToolOutcome {
     pub arguments: Option<Value>,
 }
 
-/// What the hooks make of a prompt.
+/// A prompt after its hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptOutcome {
     pub prompt: Option<String>,

@@ -37,7 +37,7 @@ pub struct HookMoment {
     pub event: ClientHookEvent,
 }
 
-/// What happens at a moment.
+/// A moment at which hooks are called, with its data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientHookEvent {
     /// The first prompt since the client opened the session.

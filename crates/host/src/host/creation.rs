@@ -32,7 +32,7 @@ pub struct CreateSession {
     pub config: Option<Extra>,
     /// Its store; by default the one in its settings, else the store of new sessions.
     pub store: Option<StoreName>,
-    /// What the agent is configured with. An agent that cannot honour all of it is refused.
+    /// The agent's configuration. An agent that cannot honour all of it is refused.
     pub setup: AgentSetup,
     /// A client that takes part from the beginning, so that the agent knows its tools.
     pub active_client: Option<ActiveClient>,

@@ -183,9 +183,9 @@ struct SessionTask {
     operations: TreeOperations,
     /// The session's folder beside its logs.
     workspace: WorkspaceFolder,
-    /// What its creator configured for the agent.
+    /// The configuration of the agent by the session's creator.
     setup: SessionSetup,
-    /// What waits for hooks of clients.
+    /// Reports and prompts that wait for hooks of clients.
     hook_waits: HookWaits,
     /// The way of events to the sequencer.
     publisher: Publisher,

@@ -138,7 +138,7 @@ struct ClientTerminal {
     read: Notify,
 }
 
-/// What subscribers see of a terminal.
+/// The state of a terminal that its subscribers see.
 #[derive(Debug)]
 struct View {
     title: String,

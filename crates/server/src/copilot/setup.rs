@@ -1,4 +1,4 @@
-//! What a program configures for the agent: read from `session.create` and `session.resume`, or refused.
+//! The configuration of an agent by a program: read from `session.create` and `session.resume`, or refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 

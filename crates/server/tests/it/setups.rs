@@ -1,4 +1,4 @@
-//! What the creator of a session configures for its agent.
+//! The configuration of an agent by the creator of its session.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -122,7 +122,7 @@ pub struct Terminal {
     state: watch::Receiver<CommandState>,
 }
 
-/// What a terminal is told from outside.
+/// A message from outside to a terminal.
 #[derive(Debug)]
 enum TerminalInput {
     Bytes(Vec<u8>),

@@ -60,7 +60,7 @@ struct EarlierCall {
     result: Option<oneshot::Receiver<ToolResult>>,
 }
 
-/// Whether an update of an agent is shown.
+/// The visibility of an agent's update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     Yes,

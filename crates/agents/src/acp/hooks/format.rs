@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{HookDecision, HookReply, HookRequest};
 
-/// What a denial begins with, which some agents say themselves.
+/// The beginning of a denial, which some agents write themselves.
 const DENIED: &str = "Denied by preToolUse hook: ";
 
 /// The form of an agent's own hooks.

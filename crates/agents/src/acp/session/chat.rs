@@ -45,9 +45,9 @@ pub(crate) struct AcpChat {
     pub(super) reports: ChatSink,
     pub(super) service_policy: ServicePolicy,
     pub(super) spills: Arc<dyn SpillStore>,
-    /// Whether the session has hooks.
+    /// The hooks of the session, if it has any.
     pub(super) hooks: HookMode,
-    /// What the session's creator configures.
+    /// The configuration by the session's creator.
     pub(super) setup: Arc<AgentSetup>,
     pub(super) client_tools: ClientTools,
 }

@@ -66,7 +66,7 @@ pub(super) enum ConversationError {
     LoginRequired {
         /// The agent's own words.
         problem: String,
-        /// What a person can do, with the problem.
+        /// The problem, with the next step for a person.
         words: String,
         methods: Vec<LoginMethod>,
     },
