@@ -9,6 +9,8 @@
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type Tokens } from 'marked';
 import { isEnforced } from '../checks';
+import { blockFormula, inlineFormula } from './maths';
+import { conversation as words } from './messages/conversation';
 
 /** Sanitized HTML. If the page's policy requires it, the browser accepts nothing else. */
 export type SafeHtml = string & { readonly cleaned: true };
@@ -27,12 +29,16 @@ const marked = new Marked({
     link({ href, tokens }: Tokens.Link) {
       return link(href, this.parser.parseInline(tokens));
     },
+    listitem({ task, tokens }: Tokens.ListItem) {
+      return `<li${task ? ' class="task"' : ''}>${this.parser.parse(tokens)}</li>\n`;
+    },
     checkbox: ({ checked }: Tokens.Checkbox) => (checked ? '☑ ' : '☐ '),
     code: ({ text, lang }: Tokens.Code) => {
       const language = lang?.match(/^\S+/)?.[0] ?? '';
       return (
         `<div class="code"><div class="code-head"><span>${escape(language)}</span>` +
-        `<button type="button" data-copy>Copy</button></div><pre><code>${escape(text)}\n</code></pre></div>`
+        `<button type="button" data-copy>${escape(words.copy)}</button></div>` +
+        `<pre><code${language ? ` class="language-${escape(language)}"` : ''}>${escape(text)}\n</code></pre></div>`
       );
     },
     table({ header, rows }: Tokens.Table) {
@@ -46,12 +52,15 @@ const marked = new Marked({
   },
 });
 
+marked.use({ extensions: [blockFormula(escape), inlineFormula(escape)] });
+
 /** The number of blocks at the end that may still change: a list or a quotation continues after an empty line. */
 const OPEN_BLOCKS = 2;
 
 export class MarkdownStream {
-  /** The text of the final blocks, and their HTML. */
-  #doneText = '';
+  /** The length and the end of the final blocks' text, and their HTML. */
+  #doneLength = 0;
+  #doneEnd = '';
   #done: SafeHtml[] = [];
   #tailText = '';
   #tail: SafeHtml[] = [];
@@ -60,11 +69,13 @@ export class MarkdownStream {
 
   /** The blocks' HTML; unchanged ones are the same values as before. */
   update(content: string, complete: boolean): SafeHtml[] {
-    if (!content.startsWith(this.#doneText)) {
-      this.#doneText = '';
+    // Comparing all of a long text in every frame would cost more than drawing its end.
+    if (!content.startsWith(this.#doneEnd, this.#doneLength - this.#doneEnd.length)) {
+      this.#doneLength = 0;
+      this.#doneEnd = '';
       this.#done = [];
     }
-    const tail = content.slice(this.#doneText.length);
+    const tail = content.slice(this.#doneLength);
     if (tail !== this.#tailText) this.#read(tail);
     return complete && this.#references ? this.#readAll(content) : [...this.#done, ...this.#tail];
   }
@@ -82,11 +93,15 @@ export class MarkdownStream {
     const done = found.splice(0, Math.max(0, found.length - OPEN_BLOCKS));
     this.#done.push(...done.map(render));
     const text = done.map(rawOf).join('');
-    this.#doneText += text;
+    this.#doneLength += text.length;
+    this.#doneEnd = (this.#doneEnd + text).slice(-COMPARED);
     this.#tailText = tail.slice(text.length);
     this.#tail = found.map(render);
   }
 }
+
+/** The characters by which a text is recognised as the one of before. */
+const COMPARED = 200;
 
 /** A block with the empty lines after it. */
 type Block = Token[];

@@ -2,7 +2,8 @@
 
 import { diff, type Line } from './diff';
 import { fileName, plain } from './format';
-import type { ToolKind } from '../state/meta';
+import { toolKindOf, type ToolKind } from '../state/meta';
+import { conversation as words } from './messages/conversation';
 import type { FileEdit, ToolCallState } from '../wire/types';
 
 /** One member of a tool's input. */
@@ -82,6 +83,29 @@ export function rowText(call: ToolCallState): string {
   const isName = [call.displayName, `Running ${call.displayName}`, `Ran ${call.displayName}`].includes(text);
   return isName ? '' : text;
 }
+
+/** The line of several reads and searches. */
+export function runText(calls: ToolCallState[]): { icon: 'read' | 'search'; title: string; files: string } {
+  const reads = calls.filter((call) => toolKindOf(call._meta) === 'read');
+  const searches = calls.length - reads.length;
+  const named = reads.map((call) => subjectOf(call, 'read').path);
+  const paths = [...new Set(named.filter((path) => path !== undefined))];
+  // A file that is read twice is one file; a read without a path is one too.
+  const files = paths.length + named.filter((path) => path === undefined).length;
+  const names = paths.map((path) => fileName(path));
+  const shown = names.slice(0, FILES_IN_RUN).join(', ');
+  const rest = names.length - FILES_IN_RUN;
+  return {
+    icon: reads.length > 0 ? 'read' : 'search',
+    title:
+      reads.length === 0
+        ? words.searchedAlone(searches)
+        : [words.readFiles(files), ...(searches > 0 ? [words.searched(searches)] : [])].join(', '),
+    files: rest > 0 ? `${shown}${words.more(rest)}` : shown,
+  };
+}
+
+const FILES_IN_RUN = 4;
 
 export function firstLine(text: string): string {
   const [line = '', ...more] = text.trim().split('\n');

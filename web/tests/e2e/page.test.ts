@@ -328,23 +328,6 @@ describe('a session', () => {
     expectQuiet();
   });
 
-  it('that is long begins with its newest turns, and shows earlier ones when asked', async () => {
-    const { page } = await open();
-    await newSession(page);
-    for (let n = 0; n < 64; n++) {
-      await prompt(page, script([{ say: `Answer ${n}.` }]));
-      await answers(page).getByText(`Answer ${n}.`, { exact: true }).waitFor();
-      await page.getByRole('button', { name: 'Send' }).waitFor();
-    }
-    await page.reload();
-    await answers(page).getByText('Answer 63.', { exact: true }).waitFor();
-    expect(await answers(page).getByText('Answer 0.', { exact: true }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Show earlier turns' }).click();
-    await answers(page).getByText('Answer 0.', { exact: true }).waitFor();
-    expect(await conversation(page).getByRole('article').count()).toBe(64);
-    expectQuiet();
-  });
-
   it('can be used on a phone and with the keyboard alone', async () => {
     const { page } = await open(host.link, { viewport: { width: 390, height: 780 } });
     await page.getByRole('button', { name: 'New session' }).first().focus();

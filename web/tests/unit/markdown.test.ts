@@ -133,6 +133,10 @@ describe('what agents write is safe to show', () => {
     expect(whole('a <b>bold</b> word')).toContain('&lt;b&gt;bold&lt;/b&gt;');
   });
 
+  it('shows tasks without a bullet', () => {
+    expect(whole('- [x] done\n- plain')).toMatch(/<li class="task">☑ done<\/li>\s*<li>plain<\/li>/);
+  });
+
   it('keeps what tables and numbered lists need', () => {
     expect(whole('|a|\n|--:|\n|1|')).toContain('<td align="right">');
     expect(whole('3. third')).toContain('<ol start="3">');
