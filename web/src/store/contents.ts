@@ -1,7 +1,8 @@
 /** Referenced contents: fetched on demand, and kept by the components that show them. */
 
-import { diff, type Hunk, hunks, MOST_CHARACTERS } from '../text/diff';
+import { diff, type Line, MOST_CHARACTERS } from '../text/diff';
 import { fileName } from '../text/format';
+import { changes } from '../text/messages/changes';
 import type { Uri } from '../wire/protocol';
 import type { ContentEncoding, ContentRef, FileEdit, ResourceReadResult } from '../wire/types';
 
@@ -12,29 +13,49 @@ export const MOST_SHOWN_BYTES = 8 * 1024 * 1024;
 
 /** The shown form of a file's change. */
 export type Comparison =
-  | { kind: 'lines'; hunks: Hunk[]; rest: number }
+  | { kind: 'lines'; lines: Line[]; before: string; after: string }
   /** The new text, if the two are too long for a diff. */
   | { kind: 'text'; text: string }
+  /** Pictures, as `data:` addresses. */
+  | { kind: 'pictures'; before: string | undefined; after: string | undefined }
   /** The reason why nothing is shown. */
   | { kind: 'nothing'; why: string };
 
-export async function compare(edit: FileEdit, read: Read): Promise<Comparison> {
-  const before = edit.before?.content;
-  const after = edit.after?.content;
+export async function compare({ before, after }: FileEdit, read: Read): Promise<Comparison> {
   const size = (content: ContentRef | undefined): number => content?.sizeHint ?? 0;
-  if (size(after) > MOST_SHOWN_BYTES) return { kind: 'nothing', why: 'The file is too large to show.' };
-  const isLong = size(before) > MOST_CHARACTERS || size(after) > MOST_CHARACTERS;
+  const nothing = (why: string): Comparison => ({ kind: 'nothing', why });
+  if (size(after?.content) > MOST_SHOWN_BYTES) return nothing(changes.tooLarge);
+  const isLong = size(before?.content) > MOST_CHARACTERS || size(after?.content) > MOST_CHARACTERS;
   // Without a diff, only one of them is shown.
-  const [old, now] = await Promise.all([before && !isLong ? read(before.uri) : undefined, after && read(after.uri)]);
-  if (old?.encoding === 'base64' || now?.encoding === 'base64') return { kind: 'nothing', why: 'This is not text.' };
-  const lines = isLong ? undefined : diff(old?.data ?? '', now?.data ?? '');
-  if (lines) {
-    const found = hunks(lines);
-    return found.hunks.length > 0 ? { kind: 'lines', ...found } : { kind: 'nothing', why: 'No line has changed.' };
+  const [old, now] = await Promise.all([
+    before && !isLong ? read(before.content.uri) : undefined,
+    after && read(after.content.uri),
+  ]);
+  if (old?.encoding === 'base64' || now?.encoding === 'base64') {
+    const pictures = { before: picture(before?.uri, old), after: picture(after?.uri, now) };
+    return pictures.before || pictures.after ? { kind: 'pictures', ...pictures } : nothing(changes.notText);
   }
-  return now
-    ? { kind: 'text', text: now.data }
-    : { kind: 'nothing', why: 'The file was deleted. It was too long to show.' };
+  const texts = { before: old?.data ?? '', after: now?.data ?? '' };
+  const lines = isLong ? undefined : diff(texts.before, texts.after);
+  if (lines) {
+    const isChanged = lines.some((line) => line.kind !== 'same');
+    return isChanged ? { kind: 'lines', lines, ...texts } : nothing(changes.noChange);
+  }
+  return now ? { kind: 'text', text: now.data } : nothing(changes.deletedTooLong);
+}
+
+const PICTURES: Record<string, string> = {
+  gif: 'image/gif',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  webp: 'image/webp',
+};
+
+function picture(name: Uri | undefined, content: ResourceReadResult | undefined): string | undefined {
+  const ending = name?.slice(name.lastIndexOf('.') + 1).toLowerCase() ?? '';
+  const type = Object.hasOwn(PICTURES, ending) ? PICTURES[ending] : undefined;
+  return type && content?.encoding === 'base64' ? `data:${type};base64,${content.data}` : undefined;
 }
 
 /** Offers contents to the user as a file. */

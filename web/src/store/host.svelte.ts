@@ -39,6 +39,8 @@ export class Host {
   readonly notices = new Notices();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
+  /** Called with a text that was put into the prompt of a chat. */
+  readonly onDraft = new Set<(chat: Uri, text: string) => void>();
   /** Dismissed warnings, each with its session. */
   readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host rejected. */

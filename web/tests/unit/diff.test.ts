@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { diff, hunks, type Line, MOST_CHARACTERS, MOST_LINES } from '../../src/text/diff';
+import { count, diff, fold, type Line, MOST_CHARACTERS, MOST_LINES, sideBySide } from '../../src/text/diff';
+import { indexOf, openedPart, rowsOf, selection } from '../../src/text/diffrows';
+import { random } from './support';
 
 const SIGNS = { same: ' ', added: '+', removed: '-' };
 const written = (lines: Line[] | undefined): string[] | undefined => lines?.map((line) => SIGNS[line.kind] + line.text);
@@ -19,9 +21,8 @@ describe('the lines that differ', () => {
   ])('are found: %s', (_name, old, now, expected) => expect(written(diff(old, now))).toEqual(expected));
 
   it('give both texts back, whatever they are, and are as few as can be', () => {
-    let seed = 11;
-    const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
-    const text = (): string[] => Array.from({ length: random(9) }, () => 'abc'[random(3)]!);
+    const below = random(11);
+    const text = (): string[] => Array.from({ length: below(9) }, () => 'abc'[below(3)]!);
     for (let round = 0; round < 400; round++) {
       const [old, now] = [text(), text()];
       const lines = diff(old.join('\n'), now.join('\n'))!;
@@ -29,6 +30,22 @@ describe('the lines that differ', () => {
       expect(after(lines)).toEqual(now);
       expect(lines.filter((line) => line.kind === 'same')).toHaveLength(longest(old, now));
     }
+  });
+
+  it('of long texts are found between lines that occur once', () => {
+    const below = random(5);
+    const old = Array.from({ length: 9_000 }, (_, n) => (below(4) === 0 ? '}' : `line ${n}`));
+    const now = old.flatMap((line) => {
+      const chance = below(40);
+      return chance === 0 ? [] : chance === 1 ? [line, 'added'] : [line];
+    });
+    const lines = diff(old.join('\n'), now.join('\n'))!;
+    expect(before(lines)).toEqual(old);
+    expect(after(lines)).toEqual(now);
+    const { added, removed } = count(lines);
+    expect(added - removed).toBe(now.length - old.length);
+    // About one line in forty was removed and one added; a comparison that gives up marks all of them.
+    expect(added + removed).toBeLessThan(1_200);
   });
 
   it('know where they stand', () => {
@@ -56,33 +73,101 @@ describe('the lines that differ', () => {
   });
 });
 
-describe('what is around a change', () => {
+describe('unchanged lines', () => {
   const numbered = (count: number): string[] => Array.from({ length: count }, (_, n) => `line ${n}`);
-  const changed = (...at: number[]): string => numbered(40).with(at[0]!, 'x').with(at.at(-1)!, 'y').join('\n');
-  const shown = (now: string) => hunks(diff(numbered(40).join('\n'), now)!);
+  const changed = (...at: number[]): Line[] =>
+    diff(numbered(40).join('\n'), numbered(40).with(at[0]!, 'x').with(at.at(-1)!, 'y').join('\n'))!;
+  const folded = (lines: Line[], opened = [] as { from: number; to: number }[]) =>
+    fold(lines, opened).map(({ kind, from, to }) => `${kind} ${from}-${to}`);
 
-  it('is three lines on either side, and what is left out is counted', () => {
-    const { hunks, rest } = shown(changed(10, 30));
-    expect(hunks.map(({ skipped, lines }) => [skipped, lines.length])).toEqual([
-      [7, 8],
-      [13, 8],
-    ]);
-    expect(rest).toBe(6);
+  it('are folded, except three on either side of a change', () => {
+    // Each change is two lines: the old one and the new one.
+    expect(folded(changed(10, 30))).toEqual(['gap 0-7', 'lines 7-15', 'gap 15-28', 'lines 28-36', 'gap 36-42']);
   });
 
-  it('is shown once where changes are near each other', () => {
-    expect(shown(changed(10, 17)).hunks.map(({ lines }) => lines.length)).toEqual([16]);
-    expect(shown(changed(10, 18)).hunks.map(({ lines }) => lines.length)).toEqual([8, 8]);
+  it('are shown between changes that are near each other, and where a gap would be one line', () => {
+    expect(folded(changed(10, 17))).toEqual(['gap 0-7', 'lines 7-23', 'gap 23-42']);
+    expect(folded(changed(4, 39))[0]).toBe('lines 0-9');
   });
 
-  it('ends with the file', () => {
-    const { hunks, rest } = shown(changed(0, 39));
-    expect(hunks.map(({ skipped, lines }) => [skipped, lines.length])).toEqual([
-      [0, 5],
-      [32, 5],
+  it('of a text that did not change are one gap', () => {
+    const same = numbered(5).join('\n');
+    expect(folded(diff(same, same)!)).toEqual(['gap 0-5']);
+    expect(fold([])).toEqual([]);
+  });
+
+  it('are opened in steps, from above and from below', () => {
+    const lines = diff(['x', ...numbered(100)].join('\n'), numbered(100).join('\n'))!;
+    const [, gap] = fold(lines);
+    expect(gap).toEqual({ kind: 'gap', from: 4, to: 101 });
+    expect(openedPart(gap!, 'above')).toEqual({ from: 4, to: 24 });
+    expect(openedPart(gap!, 'below')).toEqual({ from: 81, to: 101 });
+    expect(folded(lines, [openedPart(gap!, 'above')])).toEqual(['lines 0-24', 'gap 24-101']);
+    expect(folded(lines, [openedPart(gap!, 'all')])).toEqual(['lines 0-101']);
+  });
+
+  it('and changed ones are each in one piece, whatever is opened', () => {
+    const below = random(3);
+    for (let round = 0; round < 300; round++) {
+      const lines: Line[] = Array.from({ length: below(60) }, (_, n) => ({
+        kind: below(8) === 0 ? 'added' : 'same',
+        text: `${n}`,
+      }));
+      const opened = Array.from({ length: below(3) }, () => ({ from: below(60), to: below(70) }));
+      const pieces = fold(lines, opened);
+      expect(pieces.flatMap(({ from, to }) => lines.slice(from, to))).toEqual(lines);
+      for (const { kind, from, to } of pieces.filter((piece) => piece.kind === 'gap')) {
+        expect([kind, lines.slice(from, to).every((line) => line.kind === 'same'), to - from > 1]).toEqual([
+          'gap',
+          true,
+          true,
+        ]);
+      }
+    }
+  });
+});
+
+describe('two columns', () => {
+  it('have a removed line beside the added one that replaces it', () => {
+    const lines = diff('a\nb\nc\nd\n', 'a\nB\nd\ne\n')!;
+    expect(written(lines)).toEqual([' a', '-b', '-c', '+B', ' d', '+e']);
+    expect(sideBySide(lines, { from: 0, to: lines.length })).toEqual([
+      { left: 0, right: 0 },
+      { left: 1, right: 3 },
+      { left: 2 },
+      { left: 4, right: 4 },
+      { right: 5 },
     ]);
-    expect(rest).toBe(0);
-    expect(shown(numbered(40).join('\n'))).toEqual({ hunks: [], rest: 40 });
+  });
+
+  it('have every line once, in the order of its text', () => {
+    const below = random(9);
+    const text = (): string => Array.from({ length: below(20) }, () => 'abcd'[below(4)]!).join('\n');
+    for (let round = 0; round < 200; round++) {
+      const lines = diff(text(), text())!;
+      const rows = rowsOf(lines, [{ from: 0, to: lines.length }], true);
+      const side = (name: 'left' | 'right') =>
+        rows.flatMap((row) => (row.kind === 'pair' && row[name] !== undefined ? [lines[row[name]]!] : []));
+      expect(side('left').map((line) => line.before)).toEqual(before(lines).map((_, n) => n + 1));
+      expect(side('right').map((line) => line.after)).toEqual(after(lines).map((_, n) => n + 1));
+    }
+  });
+});
+
+describe('selected lines', () => {
+  const lines = diff('a\nb\nc\n', 'a\nx\ny\nc\n')!;
+
+  it('are those of one side, in whichever direction they were selected', () => {
+    expect(selection(lines, 'after', 0, 3)).toEqual({ side: 'after', first: 1, last: 3, quote: ['a', 'x', 'y'] });
+    expect(selection(lines, 'after', 3, 0)).toEqual(selection(lines, 'after', 0, 3));
+    expect(selection(lines, 'before', 0, 3)).toEqual({ side: 'before', first: 1, last: 2, quote: ['a', 'b'] });
+    expect(selection(lines, 'before', 2, 3)).toBeUndefined();
+  });
+
+  it('are found by their numbers', () => {
+    expect(indexOf(lines, 'before', 2)).toBe(1);
+    expect(indexOf(lines, 'after', 2)).toBe(2);
+    expect(indexOf(lines, 'after', 9)).toBe(-1);
   });
 });
 

@@ -40,3 +40,9 @@ export function frozen<T>(value: T): T {
   }
   return value;
 }
+
+/** Repeatable random numbers: a function that returns one below its argument. */
+export function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => (state = (state * 48_271) % 2_147_483_647) % below;
+}
