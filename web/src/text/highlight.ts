@@ -17,7 +17,7 @@ export interface CodeToken {
 export const MOST_CODE_CHARACTERS = 100_000;
 const MOST_LINE_CHARACTERS = 2_000;
 /** A line that takes longer is left as it is. The first lines of a language take long, since its patterns are compiled then. */
-const MOST_LINE_MS = 500;
+const MOST_LINE_MS = 5_000;
 /** The lines that are read at a time. */
 const LINES_IN_STEP = 8;
 
