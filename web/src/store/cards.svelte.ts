@@ -45,7 +45,13 @@ export class Cards {
   /** Handles a key of the page. */
   press = (event: KeyboardEvent): void => {
     if (!this.current || !this.#settled || event.defaultPrevented || !isForCards(event)) return;
-    if (!this.current.press(event)) return;
+    const { element } = this.current;
+    if (element && !isInView(element)) {
+      // Nobody answers what cannot be read: the key shows the card.
+      if (!/^[a-z0-9]$/i.test(event.key)) return;
+      element.scrollIntoView({ block: 'nearest' });
+      element.focus();
+    } else if (!this.current.press(event)) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -70,6 +76,11 @@ export function takesText(element: Element | null): boolean {
   if (element instanceof HTMLInputElement) return !NO_TEXT.includes(element.type);
   if (element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement) return true;
   return element instanceof HTMLElement && element.isContentEditable;
+}
+
+function isInView(element: HTMLElement): boolean {
+  const { top, bottom } = element.getBoundingClientRect();
+  return bottom >= 0 && top <= innerHeight;
 }
 
 function isForCards(event: KeyboardEvent): boolean {

@@ -4,6 +4,7 @@
  */
 
 import { caretAfter, DraftMerge } from '../state/draft';
+import { object } from '../state/meta';
 import type { Uri } from '../wire/protocol';
 import type { Action, ChatState, Message, MessageAttachment, Turn } from '../wire/types';
 import { draft, message } from './intents';
@@ -11,7 +12,7 @@ import { draft, message } from './intents';
 /** The pause in typing after which the host gets the draft. */
 export const PAUSE_MS = 600;
 /** The time without typing after which every device has seen the draft. */
-const SETTLED_MS = 4_000;
+const SETTLED_MS = 1_500;
 /** Attachments of a draft above this size (of their JSON) stay on this device. */
 const MOST_SHARED = 32 * 1024;
 /** The tab stores at most so many characters of a text, and so many texts; others are kept in memory alone. */
@@ -33,7 +34,9 @@ export class Prompt {
   #dispatch: Dispatch;
   #merge: DraftMerge;
   /** The attachments of the host's draft. */
-  #shared = '[]';
+  #shared = fingerprint([]);
+  /** The attachments were changed here, and the host does not know it. */
+  #attachmentsChanged = false;
   #isShared = true;
   #pause: ReturnType<typeof setTimeout> | undefined;
   #settling: ReturnType<typeof setTimeout> | undefined;
@@ -64,11 +67,13 @@ export class Prompt {
 
   attach(more: readonly MessageAttachment[]): void {
     this.attachments = [...this.attachments, ...more];
+    this.#attachmentsChanged = true;
     this.changed();
   }
 
   detach(one: MessageAttachment): void {
     this.attachments = this.attachments.filter((other) => other !== one);
+    this.#attachmentsChanged = true;
     this.changed();
   }
 
@@ -76,13 +81,16 @@ export class Prompt {
   hear(state: ChatState): void {
     const before = this.text;
     const theirs = state.draft?.text ?? '';
+    // A draft that was sent elsewhere has ended here too, however recently it was typed.
+    if (theirs === '' && wasSent(state, this.#merge.text)) this.#merge.settle();
     const merged = this.#merge.hear(theirs);
-    const attachments = JSON.stringify(state.draft?.attachments ?? []);
-    if (attachments !== this.#shared) {
-      this.#shared = attachments;
+    const attachments = state.draft?.attachments ?? [];
+    const shared = fingerprint(attachments);
+    if (shared !== this.#shared && !this.#attachmentsChanged) {
+      this.#shared = shared;
       const own = this.attachments.filter((one) => !isSmall([one]));
-      if (this.#aside) this.#aside.attachments = state.draft?.attachments ?? [];
-      else this.attachments = [...own, ...(state.draft?.attachments ?? [])];
+      if (this.#aside) this.#aside.attachments = attachments;
+      else this.attachments = [...own, ...attachments];
     }
     if (merged) {
       if (this.#aside) this.#aside.text = this.#merge.text;
@@ -106,9 +114,10 @@ export class Prompt {
     if (this.editing || !this.#isShared) return;
     const shared = this.attachments.filter((one) => isSmall([one]));
     const attached = isSmall(shared) ? shared : [];
-    const json = JSON.stringify(attached);
-    if (!this.#merge.isUnsent && json === this.#shared) return;
-    this.#shared = json;
+    const print = fingerprint(attached);
+    this.#attachmentsChanged = false;
+    if (!this.#merge.isUnsent && print === this.#shared) return;
+    this.#shared = print;
     const text = this.#merge.send();
     this.#dispatch(this.#chat, draft(text || attached.length > 0 ? message(text, attached) : undefined));
   }
@@ -193,6 +202,20 @@ export class Prompts {
 /** Deletes the drafts that this tab stores, as when its key is forgotten. */
 export function forgetDrafts(): void {
   for (const key of storedKeys()) sessionStorage.removeItem(key);
+}
+
+/** Returns whether the newest message of a chat has the text. */
+function wasSent(state: ChatState, text: string): boolean {
+  const newest = [state.turns.at(-1), state.activeTurn, state.queuedMessages?.at(-1), state.steeringMessage];
+  return text !== '' && newest.some((one) => one?.message.text === text.trim());
+}
+
+/** The same for attachments that differ in the order of their members alone, as after their way through a host. */
+function fingerprint(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) => {
+    const members = object(member);
+    return members ? Object.fromEntries(Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1))) : member;
+  });
 }
 
 function isSmall(attachments: readonly MessageAttachment[]): boolean {

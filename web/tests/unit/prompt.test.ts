@@ -164,6 +164,20 @@ describe('the keys of a permission request', () => {
     expect(actions()).toEqual([]);
   });
 
+  it('show a card that is out of view, and answer it only then', () => {
+    const shown = card().querySelector<HTMLElement>('[role=group]')!;
+    const scrolled = vi.fn();
+    shown.scrollIntoView = scrolled;
+    shown.getBoundingClientRect = () => ({ top: 5_000, bottom: 5_200 }) as DOMRect;
+    vi.advanceTimersByTime(SETTLING_MS);
+    press('n');
+    expect(actions()).toEqual([]);
+    expect(scrolled).toHaveBeenCalled();
+    shown.getBoundingClientRect = () => ({ top: 100, bottom: 300 }) as DOMRect;
+    press('n');
+    expect(actions()).toHaveLength(1);
+  });
+
   it('answer the oldest card first, and the next one only after its own announcement', async () => {
     const first = card('one');
     card('two');
@@ -217,6 +231,17 @@ describe('the keys of a question', () => {
     expect(actions()).toMatchObject([
       { type: 'chat/inputCompleted', response: 'accept', answers: { q: { value: { kind: 'selected', value: 'b' } } } },
     ]);
+  });
+
+  it('go on after a login on another page, whose address is followed only if that is safe', () => {
+    const ask = (url: string): HTMLElement =>
+      show(InputRequest, { request: { id: url, message: 'Log in', url }, chat: CHAT });
+    const link = ask('https://example.org/login').querySelector('a')!;
+    expect([link.href, link.target, link.rel]).toEqual(['https://example.org/login', '_blank', 'noopener noreferrer']);
+    expect(ask('javascript:alert(1)').querySelector('a')).toBeNull();
+    vi.advanceTimersByTime(SETTLING_MS);
+    press('Enter');
+    expect(actions()).toMatchObject([{ type: 'chat/inputCompleted', requestId: 'https://example.org/login' }]);
   });
 
   it('choose nothing that is not offered', () => {
@@ -511,6 +536,27 @@ describe('a prompt', () => {
     expect(mine.take()).toEqual(message('go'));
     expect(sent.at(-1)).toEqual({ type: 'chat/draftChanged' });
     expect(mine.isEmpty).toBe(true);
+  });
+
+  it('that another device has sent is not kept for what was just typed', () => {
+    const { prompt: mine } = prompt();
+    write(mine, 'go now');
+    vi.advanceTimersByTime(PAUSE_MS);
+    mine.hear(chatState({ draft: message('go now') }));
+    mine.hear(chatState({ activeTurn: { ...turn('t', 'go now'), startedAt: '' } }));
+    expect(mine.text).toBe('');
+  });
+
+  it('does not show an attachment again that was removed while the host had it on its way', () => {
+    const { prompt: mine } = prompt();
+    mine.attach([attachment('a'), attachment('b')]);
+    vi.advanceTimersByTime(PAUSE_MS);
+    mine.detach(mine.attachments[1]!);
+    // The host's own order of members.
+    const reordered = mine.attachments.map((one) => Object.fromEntries(Object.entries(one).toReversed()));
+    const both = [...reordered, Object.fromEntries(Object.entries(attachment('b')).toReversed())];
+    mine.hear(chatState({ draft: message('', both as unknown as MessageAttachment[]) }));
+    expect(mine.attachments.map((one) => one.label)).toEqual(['a']);
   });
 
   it('survives a reload without a host', () => {
