@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use grove_core::TurnId;
 use grove_fs::FsError;
 
 use crate::children::Children;
@@ -14,6 +15,7 @@ use crate::kind::EntryType;
 use crate::preview::{EntryPreview, PreviewReader};
 use crate::role::Role;
 use crate::source::{LogSource, each_line};
+use crate::turns::turn_id_in;
 
 /// The maximum number of rows of a page, whatever was asked for.
 pub const MAX_ROWS: usize = 10_000;
@@ -92,6 +94,8 @@ pub struct EntryRow {
     /// True for the current position: the leaf, or the nearest row above it.
     pub is_leaf: bool,
     pub has_children: bool,
+    /// The turn that a user message begins.
+    pub turn: Option<TurnId>,
 }
 
 /// The reason why there are no rows.
@@ -249,6 +253,8 @@ impl Outline {
                 is_active: self.is_active[entry.as_usize()],
                 is_leaf: Some(entry) == self.position,
                 has_children: children > 0,
+                turn: (index.role(entry) == Some(Role::User))
+                    .then(|| turn_id_in(&line).unwrap_or_else(|| (&*index.id(entry)).into())),
             });
             Ok(())
         })?;

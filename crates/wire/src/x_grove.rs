@@ -217,6 +217,9 @@ pub struct TreeRow {
     pub active: bool,
     pub leaf: bool,
     pub has_children: bool,
+    /// The turn that a user message begins. Another branch may have a turn of the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -149,6 +149,12 @@ export class Client implements ConnectionOwner {
     };
   }
 
+  /** The optimistic state of a channel, if it is open. */
+  stateOf<K extends keyof States>(kind: K, uri: Uri): States[K] | undefined {
+    const entry = this.#entries.get(uri);
+    return entry?.kind === kind ? (entry.reconciled?.optimistic as States[K] | undefined) : undefined;
+  }
+
   /** Applies an action locally at once, and dispatches it to the host. Without a connection it is sent later. */
   dispatch(channel: Uri, action: Action): number {
     const clientSeq = ++this.#clientSeq;

@@ -1,177 +1,86 @@
-/** Two branches of a session side by side, from the entries of its log (`docs/format.md`). */
+/** The branches of a chat's tree of entries, as its turns need them. */
 
-import { object, objects, text } from './meta';
-
-export interface LogEntry {
+/** A row of `x-grove/tree`, as far as branches need it. */
+export interface BranchRow {
   id: string;
-  parent: string | undefined;
-  /** The entry as the log has it. */
-  line: Record<string, unknown>;
+  parent: string | null;
+  depth: number;
+  role: string;
+  time: number;
+  active: boolean;
+  hasChildren: boolean;
+  /** The turn that a user message begins. */
+  turn?: string;
 }
 
-/** A file that a branch changed. */
-export interface BranchEdit {
-  path: string;
-  /** The hash of the new content; undefined if the file was deleted. */
-  after: string | undefined;
-  added: number;
-  removed: number;
+/** The alternatives to a message: the messages at the same place of the conversation, the first one first. */
+export interface Alternatives {
+  /** The entry of each. */
+  entries: readonly string[];
+  /** The position of the one on the current branch. */
+  at: number;
 }
 
-/** A step of a branch: a message of the user with everything until the next one. */
-export interface BranchTurn {
-  id: string;
-  prompt: string;
-  answer: string;
-  /** The names of the called tools. */
-  tools: string[];
-  edits: BranchEdit[];
+/** The current branch, by the ids of its turns. */
+export interface Branches {
+  /** The entry of each turn's message. */
+  entries: ReadonlyMap<string, string>;
+  /** Turns whose message has alternatives. */
+  alternatives: ReadonlyMap<string, Alternatives>;
 }
 
-export interface BranchComparison {
-  /** The last common entry; undefined if the branches have none. */
-  ancestor: string | undefined;
-  left: BranchTurn[];
-  right: BranchTurn[];
-}
+export const NO_BRANCHES: Branches = { entries: new Map(), alternatives: new Map() };
 
-/** Whether a branch's change of a file is found on the other branch. */
-export type EditMatch = 'same' | 'different' | 'only';
-
-/** The entries of a page. Lines that are no entries of the tree are linked through. */
-export function entriesOf(result: unknown): { entries: LogEntry[]; cursor: string | undefined; more: boolean } {
-  const { entries, cursor, more } = object(result) ?? {};
-  return {
-    entries: objects(entries).flatMap((line) => {
-      const { id, parentId } = line;
-      return typeof id === 'string' ? [{ id, parent: typeof parentId === 'string' ? parentId : undefined, line }] : [];
-    }),
-    cursor: typeof cursor === 'string' ? cursor : undefined,
-    more: more === true,
-  };
-}
-
-/** The entries from the root to one of them. A log with a cycle of parents ends where it would repeat. */
-export function pathTo(entries: ReadonlyMap<string, LogEntry>, id: string): LogEntry[] {
-  const path: LogEntry[] = [];
-  const seen = new Set<string>();
-  for (
-    let at = entries.get(id);
-    at && !seen.has(at.id);
-    at = at.parent === undefined ? undefined : entries.get(at.parent)
-  ) {
-    seen.add(at.id);
-    if (!isOwn(at)) path.push(at);
-  }
-  return path.reverse();
-}
-
-/** Entries of Grove's own are not part of the tree. */
-function isOwn({ line }: LogEntry): boolean {
-  return line['type'] === 'custom' && text(line['customType']).startsWith('grove.');
-}
-
-export function compareBranches(all: readonly LogEntry[], left: string, right: string): BranchComparison {
-  const entries = new Map(all.map((entry) => [entry.id, entry]));
-  const a = pathTo(entries, left);
-  const b = pathTo(entries, right);
-  let common = 0;
-  while (common < a.length && common < b.length && a[common]!.id === b[common]!.id) common++;
-  return { ancestor: a[common - 1]?.id, left: turnsOf(a.slice(common)), right: turnsOf(b.slice(common)) };
-}
-
-/** The turns of a path. Entries before the first message of the user are a turn without a prompt. */
-export function turnsOf(path: readonly LogEntry[]): BranchTurn[] {
-  const turns: BranchTurn[] = [];
-  for (const { id, line } of path) {
-    const said = spoken(line);
-    if (!said) continue;
-    if (said.role === 'user' || turns.length === 0) {
-      turns.push({ id, prompt: '', answer: '', tools: [], edits: [] });
-    }
-    const turn = turns.at(-1)!;
-    if (said.role === 'user') turn.prompt = said.text;
-    else if (said.text) turn.answer = turn.answer ? `${turn.answer}\n\n${said.text}` : said.text;
-    turn.tools.push(...said.tools);
-    turn.edits.push(...said.edits);
-  }
-  return turns;
-}
-
-interface Spoken {
-  role: 'user' | 'other';
-  text: string;
-  tools: string[];
-  edits: BranchEdit[];
-}
-
-function spoken(line: Record<string, unknown>): Spoken | undefined {
-  const plain = (words: unknown): Spoken => ({ role: 'other', text: text(words), tools: [], edits: [] });
-  switch (line['type']) {
-    case 'branch_summary':
-    case 'compaction':
-      return plain(line['summary']);
-    case 'custom_message':
-      return plain(contentText(line['content']));
-    case 'message': {
-      const message = object(line['message']);
-      const role = message?.['role'];
-      if (role === 'user') return { ...plain(contentText(message?.['content'])), role: 'user' };
-      if (role !== 'assistant') return undefined;
-      const calls = objects(message?.['content']).filter((block) => block['type'] === 'toolCall');
-      const tools = calls.map((call) => text(call['name']));
-      return { ...plain(contentText(message?.['content'])), tools, edits: editsIn(line) };
-    }
-    default:
-      return undefined;
-  }
-}
-
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  return objects(content)
-    .flatMap((block) => (block['type'] === 'text' ? [text(block['text'])] : []))
-    .join('\n\n');
-}
-
-/** The changed files of a message's tool calls, which are in Grove's own parts of the entry. */
-function editsIn(line: Record<string, unknown>): BranchEdit[] {
-  return objects(object(line['grove'])?.['parts']).flatMap((part) => {
-    const completed = object(object(object(part['toolCall'])?.['status'])?.['completed']);
-    if (!completed || completed['success'] !== true) return [];
-    return objects(completed['attached']).flatMap((attached) => {
-      const edit = object(attached['edit']);
-      if (!edit || typeof edit['path'] !== 'string') return [];
-      const { added, removed } = edit;
-      const after = object(edit['after'])?.['id'];
-      return [
-        {
-          path: edit['path'],
-          after: typeof after === 'string' ? after : undefined,
-          added: typeof added === 'number' ? added : 0,
-          removed: typeof removed === 'number' ? removed : 0,
-        },
-      ];
-    });
+/** The rows of an answer. Malformed ones are left out. */
+export function rowsOf(value: unknown): BranchRow[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((row: Record<string, unknown> | null) => {
+    if (row === null || typeof row !== 'object' || typeof row['id'] !== 'string') return [];
+    return [
+      {
+        id: row['id'],
+        parent: typeof row['parent'] === 'string' ? row['parent'] : null,
+        depth: typeof row['depth'] === 'number' ? row['depth'] : 0,
+        role: typeof row['role'] === 'string' ? row['role'] : '',
+        time: typeof row['time'] === 'number' ? row['time'] : 0,
+        active: row['active'] === true,
+        hasChildren: row['hasChildren'] === true,
+        ...(typeof row['turn'] === 'string' ? { turn: row['turn'] } : {}),
+      },
+    ];
   });
 }
 
-/** The changed files of a branch, each once with its last content. */
-export function filesOf(turns: readonly BranchTurn[]): BranchEdit[] {
-  const files = new Map<string, BranchEdit>();
-  for (const edit of turns.flatMap((turn) => turn.edits)) {
-    const known = files.get(edit.path);
-    files.set(edit.path, {
-      ...edit,
-      added: edit.added + (known?.added ?? 0),
-      removed: edit.removed + (known?.removed ?? 0),
-    });
+/** The branches of rows that are user messages alone. */
+export function branchesOf(rows: readonly BranchRow[]): Branches {
+  const siblings = new Map<string | null, BranchRow[]>();
+  for (const row of rows) {
+    if (row.role !== 'user') continue;
+    const known = siblings.get(row.parent);
+    if (known) known.push(row);
+    else siblings.set(row.parent, [row]);
   }
-  return [...files.values()];
+  const entries = new Map<string, string>();
+  const alternatives = new Map<string, Alternatives>();
+  for (const group of siblings.values()) {
+    // The rows begin with the active branch, so only their times tell the order.
+    const ordered = group.toSorted((a, b) => a.time - b.time || (a.id < b.id ? -1 : 1));
+    const at = ordered.findIndex((row) => row.active);
+    const turn = ordered[at]?.turn;
+    if (turn === undefined) continue;
+    entries.set(turn, ordered[at]!.id);
+    if (ordered.length > 1) alternatives.set(turn, { entries: ordered.map((row) => row.id), at });
+  }
+  return { entries, alternatives };
 }
 
-export function matchOf(edit: BranchEdit, others: readonly BranchEdit[]): EditMatch {
-  const other = others.find(({ path }) => path === edit.path);
-  if (!other) return 'only';
-  return other.after === edit.after ? 'same' : 'different';
+/** The newest end of the branches below an entry, which may be the entry itself. `rows` are in the order of the tree. */
+export function newestLeaf(rows: readonly BranchRow[], entry: string): string | undefined {
+  const top = rows.findIndex((row) => row.id === entry);
+  if (top < 0) return undefined;
+  const depth = rows[top]!.depth;
+  let end = top + 1;
+  while (end < rows.length && rows[end]!.depth > depth) end++;
+  const ends = rows.slice(top, end).filter((row) => !row.hasChildren);
+  return ends.reduce<BranchRow | undefined>((best, row) => (best && best.time > row.time ? best : row), undefined)?.id;
 }

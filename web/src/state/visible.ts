@@ -29,7 +29,10 @@ export function isVisibleInChat(state: ChatState, before: ChatState | undefined,
       return !waits;
     }
     case 'chat/pendingMessageSet': {
-      if (state.queuedMessages?.some((m) => m.id === action.id) || state.steeringMessage?.id === action.id) return true;
+      const waits = [...(state.queuedMessages ?? []), ...(state.steeringMessage ? [state.steeringMessage] : [])];
+      const waiting = waits.find((m) => m.id === action.id);
+      // One that waits with another text is yet to be edited.
+      if (waiting) return waiting.message.text === action.message.text;
       // It may have become a turn meanwhile, under an id that the host chose.
       const known = new Set([...(before?.turns ?? []), before?.activeTurn].map((turn) => turn?.id));
       return [...state.turns, state.activeTurn].some(
@@ -38,6 +41,15 @@ export function isVisibleInChat(state: ChatState, before: ChatState | undefined,
     }
     case 'chat/pendingMessageRemoved':
       return !state.queuedMessages?.some((m) => m.id === action.id) && state.steeringMessage?.id !== action.id;
+    case 'chat/queuedMessagesReordered': {
+      const waiting = (state.queuedMessages ?? []).map((m) => m.id);
+      // An order of messages that have left the queue is out of date.
+      if (action.order.some((id) => !waiting.includes(id))) return true;
+      return action.order.every((id, at) => waiting[at] === id);
+    }
+    case 'chat/draftChanged':
+      // The prompt box compares its text with the host's draft itself: another device may have changed that meanwhile.
+      return true;
     default:
       return false;
   }

@@ -10,7 +10,9 @@ import { pathOf } from '../text/format';
 import { ErrorCodes, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
 
+import { Cards } from './cards.svelte';
 import { ChannelStore } from './channel.svelte';
+import { Prompts } from './prompt.svelte';
 import { Notices } from './notices.svelte';
 import { SessionList } from './sessions.svelte';
 
@@ -37,10 +39,10 @@ export class Host {
   readonly root: ChannelStore<'root'>;
   readonly sessions: SessionList;
   readonly notices = new Notices();
-  /** Prompts that were typed and not sent, by chat. */
-  readonly drafts = new Map<Uri, string>();
-  /** Called with a text that was put into the prompt of a chat. */
-  readonly onDraft = new Set<(chat: Uri, text: string) => void>();
+  /** Prompts that were typed and not sent. */
+  readonly prompts: Prompts;
+  /** The cards that wait for an answer. */
+  readonly cards = new Cards(this.notices);
   /** Dismissed warnings, each with its session. */
   readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host rejected. */
@@ -67,12 +69,15 @@ export class Host {
       },
       notification: (method, params) => this.#hear(method, params),
       rejected: (rejection) => {
-        this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
+        // The draft stays on this device then.
+        if (rejection.action.type !== 'chat/draftChanged')
+          this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
         for (const listener of this.onRejected) listener(rejection);
       },
     });
     this.root = new ChannelStore(this.client, 'root', ROOT_RESOURCE_URI);
     this.sessions = new SessionList(this.client);
+    this.prompts = new Prompts((chat, action) => this.client.dispatch(chat, action));
   }
 
   start(): void {

@@ -8,27 +8,51 @@ import type {
   ChatState,
   ConfirmationOption,
   Message,
+  MessageAttachment,
+  PendingMessageKind,
   Action,
 } from '../wire/types';
 
-function message(text: string): Message {
-  return { text, origin: { kind: 'user' } };
+export function message(text: string, attachments: readonly MessageAttachment[] = []): Message {
+  return { text, origin: { kind: 'user' }, ...(attachments.length > 0 ? { attachments: [...attachments] } : {}) };
 }
 
 /** A prompt starts a turn, or is queued while one runs. */
-export function prompt(chat: ChatState, text: string): Action {
-  return chat.activeTurn
-    ? { type: 'chat/pendingMessageSet', kind: 'queued', id: randomId(), message: message(text) }
-    : {
-        type: 'chat/turnStarted',
-        turnId: randomId(),
-        startedAt: new Date().toISOString(),
-        message: message(text),
-      };
+export function prompt(chat: ChatState, given: Message): Action {
+  return chat.activeTurn ? queue(given) : start(given);
 }
 
-export function unqueue(id: string): Action {
-  return { type: 'chat/pendingMessageRemoved', kind: 'queued', id };
+export function start(given: Message): Action {
+  return { type: 'chat/turnStarted', turnId: randomId(), startedAt: new Date().toISOString(), message: given };
+}
+
+/** A queued message; with the id of one that waits, it replaces that one. */
+export function queue(given: Message, id: string = randomId()): Action {
+  return { type: 'chat/pendingMessageSet', kind: 'queued', id, message: given };
+}
+
+/** A message for the running turn. A chat has one of them at a time: one that still waits is extended. */
+export function steer(chat: ChatState | undefined, given: Message): Action {
+  const waiting = chat?.steeringMessage;
+  const joined = waiting
+    ? message(`${waiting.message.text}\n\n${given.text}`, [
+        ...(waiting.message.attachments ?? []),
+        ...(given.attachments ?? []),
+      ])
+    : given;
+  return { type: 'chat/pendingMessageSet', kind: 'steering', id: waiting?.id ?? randomId(), message: joined };
+}
+
+export function unqueue(id: string, kind: PendingMessageKind = 'queued'): Action {
+  return { type: 'chat/pendingMessageRemoved', kind, id };
+}
+
+export function reorder(order: string[]): Action {
+  return { type: 'chat/queuedMessagesReordered', order };
+}
+
+export function draft(given: Message | undefined): Action {
+  return { type: 'chat/draftChanged', ...(given ? { draft: given } : {}) };
 }
 
 export function stop(turn: ActiveTurn): Action {
@@ -40,9 +64,9 @@ export function configure(name: string, value: unknown): Action {
   return { type: 'session/configChanged', config: { [name]: value } };
 }
 
-export type Decision = { approved: boolean; option?: ConfirmationOption };
+export type Decision = { approved: boolean; option?: ConfirmationOption; reason?: string };
 
-export function decide(turnId: string, toolCallId: string, { approved, option }: Decision): Action {
+export function decide(turnId: string, toolCallId: string, { approved, option, reason }: Decision): Action {
   return {
     type: 'chat/toolCallConfirmed',
     turnId,
@@ -50,6 +74,7 @@ export function decide(turnId: string, toolCallId: string, { approved, option }:
     approved,
     ...(approved ? { confirmed: 'user-action' } : { reason: 'denied' }),
     ...(option ? { selectedOptionId: option.id } : {}),
+    ...(!approved && reason ? { reasonMessage: reason } : {}),
   };
 }
 

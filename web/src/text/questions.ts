@@ -53,6 +53,19 @@ function begin(question: ChatInputQuestion, before: ChatInputAnswer | undefined)
   return answer;
 }
 
+/** The answer after a key: digits choose an option by its position, `y` and `n` decide. Undefined if the key has no effect. */
+export function choose(question: ChatInputQuestion, answer: Answer, key: string): Answer | undefined {
+  if (question.kind === 'boolean') return /^[yn]$/.test(key) ? { ...answer, yes: key === 'y' } : undefined;
+  if (question.kind !== 'single-select' && question.kind !== 'multi-select') return undefined;
+  const option = /^[1-9]$/.test(key) ? question.options[Number(key) - 1] : undefined;
+  if (!option) return undefined;
+  if (question.kind === 'single-select') return { ...answer, chosen: [option.id], other: '' };
+  const chosen = answer.chosen.includes(option.id)
+    ? answer.chosen.filter((other) => other !== option.id)
+    : [...answer.chosen, option.id];
+  return { ...answer, chosen };
+}
+
 /** The sent answers: one for each question; omitted ones are skipped. */
 export function collect(questions: ChatInputQuestion[], answers: Answers): Record<string, ChatInputAnswer> {
   return Object.fromEntries(

@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   answers,
+  choose,
   conversation,
   dataFolder,
   type Host,
@@ -314,15 +315,15 @@ describe('a session', () => {
     const list = page.getByRole('navigation', { name: 'Sessions' });
     await list.getByRole('link', { name: /My own title/ }).waitFor();
 
-    await page.getByRole('button', { name: 'Archive', exact: true }).click();
+    await choose(page, 'Archive');
     await list.getByText('All sessions are archived.').waitFor();
     await list.getByRole('checkbox').check();
     await list.getByRole('link', { name: /My own title/ }).waitFor();
 
-    await page.getByRole('button', { name: 'Delete the session' }).click();
+    await choose(page, 'Delete the session');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await list.getByRole('link', { name: /My own title/ }).waitFor();
-    await page.getByRole('button', { name: 'Delete the session' }).click();
+    await choose(page, 'Delete the session');
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await list.getByRole('link', { name: /My own title/ }).waitFor({ state: 'detached' });
     expectQuiet();
@@ -391,7 +392,7 @@ describe('two browsers', () => {
     expect(await said(two)).toBe(await said(one));
     expect(await said(one)).toContain('approved by host (Grove’s page)');
 
-    await one.page.getByRole('button', { name: 'Delete the session' }).click();
+    await choose(one.page, 'Delete the session');
     await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await two.page.getByText('Cannot show this session: it was deleted').waitFor();
     expectQuiet();

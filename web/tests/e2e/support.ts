@@ -36,12 +36,13 @@ export interface Host {
   kill(): Promise<void>;
 }
 
-export async function startHost(data: string, port = 0, more: string[] = []): Promise<Host> {
+/** Starts a host. `settings` is the text of its `grove.toml`. */
+export async function startHost(data: string, port = 0, more: string[] = [], settings = ''): Promise<Host> {
   if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
   const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json', ...more];
   // Its own file, so that no settings of the machine's user apply.
   const config = join(homeOf(data), 'grove.toml');
-  writeFileSync(config, '', { mode: 0o600 });
+  writeFileSync(config, settings, { mode: 0o600 });
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: config },
@@ -210,6 +211,12 @@ export async function newSession(page: Page): Promise<void> {
   await page.getByRole('radio', { name: /Scripted/ }).check();
   await page.getByRole('button', { name: 'Start session' }).click();
   await page.getByRole('textbox', { name: 'Prompt' }).waitFor();
+}
+
+/** Chooses an item of the session's menu. */
+export async function choose(page: Page, item: string): Promise<void> {
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: item, exact: true }).click();
 }
 
 export async function prompt(page: Page, text: string): Promise<void> {

@@ -280,7 +280,7 @@ describe('a permission', () => {
     const asked = call({ status: 'pending-confirmation', options });
     const shown = show(Permission, { call: asked, turnId: 't', chat: 'ahp-chat:/1' });
     const buttons = [...shown.querySelectorAll<HTMLElement>('.buttons button')];
-    expect(buttons.map(words)).toEqual(options.map((option) => option.label));
+    expect(buttons.map(words)).toEqual(['Allow Y', 'Always allow', 'Reject N', 'Always reject']);
     expect(buttons.map((button) => button.classList.contains('danger'))).toEqual([false, false, true, true]);
     buttons[1]!.click();
     buttons[3]!.click();
@@ -347,17 +347,18 @@ describe('a permission', () => {
     });
     const shown = ask({ toolCallId: 'c1', options });
     expect(asked).toEqual([]);
-    find(shown, '.open').click();
+    find(shown, '[aria-keyshortcuts=a]').click();
+    flushSync();
     await settled();
-    expect(words(find(shown, 'fieldset pre'))).toContain('command = "make x"');
+    expect(words(find(shown, '.always pre'))).toContain('command = "make x"');
     const radios = [...shown.querySelectorAll<HTMLInputElement>('fieldset input')];
     expect(radios).toHaveLength(4);
     radios[1]!.click();
     radios[3]!.click();
     flushSync();
-    expect(words(find(shown, 'fieldset pre'))).toContain('command = "make *"');
-    expect(words(find(shown, 'fieldset .file'))).toBe('/home/me/grove.toml');
-    find(shown, 'fieldset .button').click();
+    expect(words(find(shown, '.always pre'))).toContain('command = "make *"');
+    expect(words(find(shown, '.always pre + .note'))).toBe('/home/me/grove.toml');
+    find<HTMLFormElement>(shown, '.always').requestSubmit();
     await settled();
     expect(asked.at(-1)).toEqual([
       'x-grove/policy/allow',
@@ -500,7 +501,7 @@ describe('commands', () => {
   it('are offered at the beginning of a prompt only', () => {
     type('/co');
     expect(offered()).toEqual(['/compact about compact', '/commit about commit']);
-    expect(field.getAttribute('aria-activedescendant')).toBe('command-0');
+    expect(field.getAttribute('aria-activedescendant')).toBe('suggestion-0');
     type('see /co');
     expect(offered()).toEqual([]);
     expect(field.hasAttribute('aria-activedescendant')).toBe(false);
@@ -535,7 +536,7 @@ describe('commands', () => {
 
   it('are taken with a click', async () => {
     type('/');
-    find(shown, '#command-2').click();
+    find(shown, '#suggestion-2').click();
     await settled();
     expect(field.value).toBe('/init ');
   });

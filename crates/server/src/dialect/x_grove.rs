@@ -424,5 +424,6 @@ fn row(row: EntryRow) -> TreeRow {
         active: row.is_active,
         leaf: row.is_leaf,
         has_children: row.has_children,
+        turn: row.turn.map(|turn| turn.to_string()),
     }
 }

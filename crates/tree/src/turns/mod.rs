@@ -13,8 +13,8 @@ mod span;
 mod window;
 mod write;
 
-pub(crate) use read::turn_in;
 pub use read::{parse_turn_end, turns, turns_of_all_branches};
+pub(crate) use read::{turn_id_in, turn_in};
 pub use span::{TurnSpan, locate_turn, turn_started_at};
 pub use window::{EntryRange, LoggedTurns, TurnLimit, newest, newest_turns_at, newest_turns_in};
 pub use write::{LogLines, TurnAttribution, header_line, name_line, settings_lines, turn_lines};

@@ -85,7 +85,7 @@ fn turn_ends<'a>(own: impl Iterator<Item = &'a [u8]>) -> HashMap<TurnId, TurnEnd
 }
 
 /// The turn that a message written by Grove belongs to.
-pub(super) fn turn_id_in(line: &[u8]) -> Option<TurnId> {
+pub(crate) fn turn_id_in(line: &[u8]) -> Option<TurnId> {
     #[derive(Deserialize)]
     struct TurnIdLine {
         grove: GroveFields,

@@ -172,6 +172,20 @@ fn rows_show_who_speaks_and_what_is_said() {
 }
 
 #[test]
+fn a_user_message_names_its_turn_and_no_other_entry_does() {
+    let mut written = user("w", None, 1);
+    written["grove"] =
+        json!({"turn": "t1", "message": {"text": "", "attachments": [], "origin": "user", "model": null}});
+    let mut answer = assistant("a", "w", json!([text("yes")]), "stop");
+    answer["grove"] = json!({"turn": "t1"});
+    let log = opened(log_of(&[written, answer, user("x", Some("a"), 3)]));
+    let turns: Vec<_> =
+        all(&log, RowFilter::All, "").into_iter().map(|row| row.turn.map(|turn| turn.to_string())).collect();
+    // Another program names no turns: there it has the entry's id, as when the turns are read.
+    assert_eq!(turns, [Some("t1".to_owned()), None, Some("x".to_owned())]);
+}
+
+#[test]
 fn search_finds_every_word_in_any_order_in_what_a_row_shows() {
     let log = one_of_each();
     let found = |filter, search| ids(&all(&log, filter, search)).join(" ").replace(" leaf", "");
