@@ -7,7 +7,7 @@ SDK := crates/grove/tests/sdk
 ACP_CLIENTS := crates/grove/tests/acp-clients
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-sdks test-acp test-built-acp test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history
+.PHONY: help run dist advisories check test model-test setup setup-test web types limits fmt fuzz test-sdk test-built-sdk test-sdks test-acp test-built-acp test-pi test-copilot test-agents test-checks soak bench-hostile bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-policy bench-history bench-page
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -165,3 +165,7 @@ bench-policy: ## Measure how 10,000 answered permission requests are judged by r
 
 bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 6 minutes)
 	$(CARGO) run --release -p grove-bench-history
+
+bench-page: $(PAGE) ## Measure the page in a browser, beside opencode's (needs node, npm and chromium; about 4 minutes)
+	$(CARGO) build --release -p grove
+	node bench/page/measure.mjs --peers
