@@ -50,7 +50,9 @@ export class BranchStore {
       const branches = branchesOf(rows);
       if (this.#closed) return;
       this.branches = branches;
-      if (branches.entries.has(newest) || attempts <= 1) return;
+      // A host of an earlier version names no turns.
+      const hasTurns = rows.some((row) => row.turn !== undefined);
+      if (branches.entries.has(newest) || (rows.length > 0 && !hasTurns) || attempts <= 1) return;
       this.#timer = setTimeout(() => void this.#load(newest, attempts - 1), LATER_MS);
     } catch {
       // The host has no tree of this chat, or is away: then there are no branches to show until the turns change.

@@ -35,6 +35,8 @@ export class Prompt {
   #merge: DraftMerge;
   /** The attachments of the host's draft. */
   #shared = fingerprint([]);
+  #heard: { draft: Message | undefined } | undefined;
+  #isConfirmed = true;
   /** The attachments were changed here, and the host does not know it. */
   #attachmentsChanged = false;
   #isShared = true;
@@ -84,8 +86,12 @@ export class Prompt {
     this.changed();
   }
 
-  /** The state of the chat, with the host's draft. */
-  hear(state: ChatState): void {
+  /** The state of the chat, with the host's draft. `isConfirmed` is false while one of this device is on its way. */
+  hear(state: ChatState, isConfirmed = true): void {
+    this.#isConfirmed = isConfirmed;
+    // Most states differ in what streams.
+    if (this.#heard && this.#heard.draft === state.draft) return;
+    this.#heard = { draft: state.draft };
     const before = this.text;
     const theirs = state.draft?.text ?? '';
     // A draft that was sent elsewhere has ended here too, however recently it was typed.
@@ -134,14 +140,11 @@ export class Prompt {
     this.#isShared = false;
   }
 
-  /** Takes the message out of the prompt. The draft ends with it. */
+  /** Takes the message out of the prompt. `flush` ends the draft after the message was sent. */
   take(): Message {
     const given = message(this.text.trim(), this.attachments);
     if (this.editing) this.stopEditing();
-    else {
-      this.#replace('', []);
-      this.flush();
-    }
+    else this.#replace('', []);
     return given;
   }
 
@@ -177,7 +180,11 @@ export class Prompt {
 
   #restless(): void {
     clearTimeout(this.#settling);
-    this.#settling = setTimeout(() => this.#merge.settle(), SETTLED_MS);
+    this.#settling = setTimeout(() => {
+      // Without an answer of the host nobody else has seen the text.
+      if (this.#isConfirmed) this.#merge.settle();
+      else this.#restless();
+    }, SETTLED_MS);
   }
 }
 

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 
 let next = 1;
 let session = 0;
+let mode = 'ask';
 const waiting = new Map();
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -42,6 +43,7 @@ function describe(block) {
 async function runPrompt({ sessionId, prompt }) {
   const text = prompt.find((block) => block.type === 'text')?.text ?? '';
   say(sessionId, `${prompt.map((block) => `- ${describe(block)}`).join('\n')}\n`);
+  if (text === 'mode') say(sessionId, `\nmode: ${mode}`);
   if (!text.startsWith('run ')) return;
   const command = text.slice('run '.length);
   const toolCall = {
@@ -85,8 +87,20 @@ async function answer({ id, method, params }) {
           ],
         }),
       );
-      return { sessionId };
+      return {
+        sessionId,
+        modes: {
+          currentModeId: 'ask',
+          availableModes: [
+            { id: 'ask', name: 'Ask first' },
+            { id: 'code', name: 'Write code' },
+          ],
+        },
+      };
     }
+    case 'session/set_mode':
+      mode = params.modeId;
+      return {};
     case 'session/prompt':
       await runPrompt(params);
       return { stopReason: 'end_turn' };

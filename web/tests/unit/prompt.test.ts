@@ -346,24 +346,23 @@ describe('the queue', () => {
 });
 
 describe('a turn that failed or was stopped', () => {
-  const buttonOf = (state: ChatState, of: Turn): HTMLButtonElement | null =>
-    show(TurnActions, {
-      turn: of,
-      chat: { uri: CHAT, state, dispatch: (action: Action) => dispatched.push({ channel: CHAT, action }) },
-    }).querySelector('button:not(.icon)');
+  const buttonOf = (of: Turn, canRetry = true): HTMLButtonElement | null => {
+    const retry = canRetry ? (action: Action) => dispatched.push({ channel: CHAT, action }) : undefined;
+    return show(TurnActions, { turn: of, retry }).querySelector('button:not(.icon)');
+  };
 
   it('is tried again with the same message, attachments included', () => {
     const failed = turn('f', 'Go', { state: 'error', message: message('Go', [attachment('a')]) });
-    buttonOf(chatState({ turns: [failed] }), failed)!.click();
+    buttonOf(failed)!.click();
     expect(actions()).toMatchObject([{ type: 'chat/turnStarted', message: failed.message }]);
     expect((actions()[0] as { turnId: string }).turnId).not.toBe('f');
   });
 
-  it('is not, if it is complete, not the last one, or read-only', () => {
+  it('is not, if it is complete, if nothing can be started, or if it is not of a person', () => {
     const stopped = turn('s', 'Go', { state: 'cancelled' });
-    expect(buttonOf(chatState({ turns: [turn('c')] }), turn('c'))).toBeNull();
-    expect(buttonOf(chatState({ turns: [stopped, turn('c')] }), stopped)).toBeNull();
-    expect(buttonOf(chatState({ turns: [stopped], interactivity: 'read-only' }), stopped)).toBeNull();
+    expect(buttonOf(turn('c'))).toBeNull();
+    expect(buttonOf(stopped, false)).toBeNull();
+    expect(buttonOf({ ...stopped, message: { text: 'Go', origin: { kind: 'agent' } } as Turn['message'] })).toBeNull();
   });
 });
 
@@ -534,8 +533,37 @@ describe('a prompt', () => {
     write(mine, 'go');
     vi.advanceTimersByTime(PAUSE_MS);
     expect(mine.take()).toEqual(message('go'));
+    mine.flush();
     expect(sent.at(-1)).toEqual({ type: 'chat/draftChanged' });
     expect(mine.isEmpty).toBe(true);
+  });
+
+  it('that was typed while the host was away is not taken for one that was deleted elsewhere', () => {
+    const { prompt: mine, sent } = prompt();
+    mine.hear(chatState({}));
+    write(mine, 'typed while away');
+    vi.advanceTimersByTime(PAUSE_MS);
+    mine.hear(chatState({ draft: message('typed while away') }), false);
+    vi.advanceTimersByTime(60_000);
+    // The host is back, without the draft.
+    mine.hear(chatState({}));
+    expect(mine.text).toBe('typed while away');
+    vi.advanceTimersByTime(PAUSE_MS);
+    expect(sent).toHaveLength(2);
+    mine.hear(chatState({ draft: message('typed while away') }));
+    vi.advanceTimersByTime(60_000);
+    mine.hear(chatState({}));
+    expect(mine.text, 'now it was deleted').toBe('');
+  });
+
+  it('is given to the host also while an answer streams', () => {
+    const { prompt: mine, sent } = prompt();
+    write(mine, 'next');
+    for (let frame = 0; frame < 100; frame++) {
+      mine.hear(chatState({}));
+      vi.advanceTimersByTime(16);
+    }
+    expect(sent).toHaveLength(1);
   });
 
   it('that another device has sent is not kept for what was just typed', () => {
