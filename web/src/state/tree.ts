@@ -12,8 +12,6 @@ export interface TreeRow {
   parent: string | undefined;
   /** The number of shown entries above. */
   depth: number;
-  /** How many of these are forks. */
-  indent: number;
   kind: string;
   role: string;
   text: string;
@@ -24,6 +22,8 @@ export interface TreeRow {
   isLeaf: boolean;
   /** Rows with the same parent, this one included. */
   siblings: number;
+  /** The number of forks between the row and the active branch, which is drawn as a straight line. */
+  indent: number;
 }
 
 /** A row that is drawn. */
@@ -53,14 +53,13 @@ export function pageOf(result: unknown): TreePage {
 }
 
 function rowOf(row: Record<string, unknown>): TreeRow[] {
-  const { id, parent, depth, indent, kind, role, label, time } = row;
+  const { id, parent, depth, kind, role, label, time } = row;
   if (typeof id !== 'string') return [];
   return [
     {
       id,
       parent: typeof parent === 'string' ? parent : undefined,
       depth: typeof depth === 'number' ? depth : 0,
-      indent: typeof indent === 'number' ? indent : 0,
       kind: text(kind),
       role: text(role),
       text: text(row['text']),
@@ -69,17 +68,21 @@ function rowOf(row: Record<string, unknown>): TreeRow[] {
       isActive: row['active'] === true,
       isLeaf: row['leaf'] === true,
       siblings: 1,
+      indent: 0,
     },
   ];
 }
 
-/** The rows with the number of their siblings, which pages do not tell. */
+/** The rows with what follows from all of them together. A row stands before those below it. */
 export function linked(rows: readonly TreeRow[]): TreeRow[] {
   const children = new Map<string | undefined, number>();
   for (const { parent } of rows) children.set(parent, (children.get(parent) ?? 0) + 1);
+  const indents = new Map<string | undefined, number>();
   return rows.map((row) => {
     const siblings = children.get(row.parent) ?? 1;
-    return siblings === row.siblings ? row : { ...row, siblings };
+    const indent = row.isActive ? 0 : (indents.get(row.parent) ?? 0) + (siblings > 1 ? 1 : 0);
+    indents.set(row.id, indent);
+    return siblings === row.siblings && indent === row.indent ? row : { ...row, siblings, indent };
   });
 }
 

@@ -167,7 +167,7 @@ export class TreeStore {
     return text(object(await this.#run(undefined, 'x-grove/fork', {}))?.['session']);
   }
 
-  /** Cancels the summary that is being made, whoever asked for it. */
+  /** Cancels the summary that is being made, also one that another client asked for. */
   async abort(): Promise<void> {
     if (this.operation) this.operation = { ...this.operation, isAborting: true };
     await this.#host.client.requestOwn('x-grove/abort', { channel: this.chat });

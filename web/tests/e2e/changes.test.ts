@@ -83,7 +83,7 @@ describe('changed files', () => {
     await diff.locator('.cell.added .keyword').getByText('const').waitFor();
     const shown = await diff.locator('.cell').count();
     expect(shown).toBe(8);
-    await diff.getByRole('button', { name: 'Show 20 lines below' }).first().click();
+    await diff.getByRole('button', { name: 'Last 20' }).first().click();
     await diff.getByText('… 26 unchanged lines').waitFor();
     expect(await diff.locator('.cell').count()).toBe(28);
     await diff
@@ -152,11 +152,20 @@ describe('comments on lines', () => {
     // A range: the second line with Shift.
     const added = diff.locator('.cell.added').getByRole('button');
     await added.nth(0).click();
+    // The field moves away below the pointer, which selects no further lines.
     await added.nth(1).click({ modifiers: ['Shift'] });
+    await page.mouse.move(2, 2);
     await page.getByRole('textbox', { name: 'Comment on lines 10 to 11' }).fill('Why <b>two</b>?');
     await page.getByRole('button', { name: 'Add comment' }).click();
     await diff.getByText('Why <b>two</b>?').waitFor();
     await panel(page).getByText('1 comment', { exact: true }).waitFor();
+    // By dragging over the numbers, which is given up.
+    const numbers = diff.locator('.cell.same').getByRole('button');
+    await numbers.nth(0).hover();
+    await page.mouse.down();
+    await numbers.nth(2).hover();
+    await page.mouse.up();
+    await page.getByRole('textbox', { name: 'Comment on lines 7 to 9' }).press('Escape');
     // With the keyboard, on the line that was removed.
     await diffOf(page, 'b.rs').focus();
     await page.keyboard.press('ArrowDown');

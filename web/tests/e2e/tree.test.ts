@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { goTo, here, openTree, promptRow, row, rows, say, session, tree, untilRows, useRig } from './panels';
 import { answers, conversation, prompt, script } from './support';
@@ -5,8 +8,23 @@ import { answers, conversation, prompt, script } from './support';
 const rig = useRig();
 const promptBox = 'textarea#prompt';
 
+/** A log with so many messages, a new branch after every hundredth. */
+function bigLog(count: number): string {
+  const at = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString();
+  const lines: object[] = [{ type: 'session', version: 3, id: 'big', timestamp: at(0), cwd: '/' }];
+  for (let n = 0; n < count; n++) {
+    const message =
+      n % 2 === 0
+        ? { role: 'user', content: `message ${n}.`, timestamp: Date.parse(at(n)) }
+        : { role: 'assistant', content: [{ type: 'text', text: `message ${n}.` }], stopReason: 'stop' };
+    const parent = n === 0 ? null : n % 100 === 0 ? `e${n - 50}` : `e${n - 1}`;
+    lines.push({ type: 'message', id: `e${n}`, parentId: parent, timestamp: at(n), message });
+  }
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
 describe('the tree', () => {
-  it('shows the entries of each filter, and of a search, and always where one is', async () => {
+  it('shows the entries of each filter and of a search, and always the current position', async () => {
     const { page } = await rig.open();
     await session(page, ['one', 'two']);
     await openTree(page);
@@ -17,7 +35,7 @@ describe('the tree', () => {
     await filter.selectOption({ label: 'Without tools' });
     await untilRows(page, (texts) => texts.length === 6 && !texts.some((text) => text.startsWith('look')));
     await filter.selectOption({ label: 'My messages' });
-    // The place where one is stays: the nearest row above it.
+    // The current position stays: it is the nearest row above the leaf.
     await untilRows(page, (texts) => texts.length === 2 && texts.every((text) => text.startsWith('You')));
     expect(await here(page).innerText()).toContain('About two');
     await filter.selectOption({ label: 'Everything' });
@@ -27,7 +45,7 @@ describe('the tree', () => {
 
     await tree(page).press('s');
     await page.keyboard.type('one.txt look');
-    // The words of a row in any order: the prompt, the answer with the call, the result, and where one is.
+    // The words of a row in any order: the prompt, the answer with the call, the result, and the current position.
     await untilRows(page, (texts) => texts.length === 4 && texts[2]!.includes('output of one'));
     await page.keyboard.press('Escape');
     await untilRows(page, (texts) => texts.length === 8);
@@ -109,6 +127,26 @@ describe('the tree', () => {
     await page.reload();
     await rows(page).first().waitFor();
     expect((await panel.boundingBox())!.width).toBe(before - 64);
+  });
+
+  it('of 10,000 entries with branches draws only the rows in view, and finds entries in all of them', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'grove-log-')), 'events.jsonl');
+    writeFileSync(path, bigLog(10_000));
+    rig.host.grove('import', path, '--cwd', tmpdir(), '--agent', 'scripted');
+    rmSync(dirname(path), { recursive: true });
+    const { page } = await rig.open();
+    await page.getByRole('navigation', { name: 'Sessions' }).getByRole('link').first().click();
+    await openTree(page);
+    await page.getByText('10000 entries').waitFor();
+    // Away from the end, where the current position is.
+    await tree(page).focus();
+    await page.keyboard.press('Home');
+    await row(page, 'message 0.').waitFor();
+    expect(await rows(page).count()).toBeLessThan(60);
+    await page.keyboard.press('End');
+    await tree(page).locator('#tree-row-9999').waitFor();
+    await page.getByRole('searchbox', { name: 'Search the tree' }).fill('message 7777.');
+    await row(page, 'message 7777.').waitFor();
   });
 
   it('is a full sheet on a phone, and shows texts as texts', async () => {

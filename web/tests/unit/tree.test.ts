@@ -53,7 +53,7 @@ describe('a page of rows', () => {
       nextCursor: 'n',
     });
     expect(page).toEqual({
-      rows: [row('x', undefined, 1, { indent: 2, text: 'Hi', label: 'L', time: 5, isActive: true, isLeaf: true })],
+      rows: [row('x', undefined, 1, { text: 'Hi', label: 'L', time: 5, isActive: true, isLeaf: true })],
       total: 3,
       next: 'n',
     });
@@ -72,6 +72,12 @@ describe('branches', () => {
     ]);
     expect(branchCount(rows)).toBe(3);
     expect(['a', 'd', 'e', 'g'].map((id) => headOf(rows, id)?.id)).toEqual([undefined, 'c', 'e', 'g']);
+  });
+
+  it('are drawn beside the active one, which is straight', () => {
+    const active = new Set(['a', 'b', 'c', 'd']);
+    const drawn = linked(rows.map((row) => ({ ...row, isActive: active.has(row.id) })));
+    expect(drawn.map(({ id, indent }) => `${id}${indent}`)).toEqual(['a0', 'b0', 'c0', 'd0', 'e1', 'f2', 'g2']);
   });
 
   it('are folded with everything below, also what is folded in there', () => {
