@@ -305,6 +305,7 @@ const fn sessions_method(method: SessionsMethod) -> Scope {
         | SessionsMethod::TypesForFolder
         | SessionsMethod::BrowseActions
         | SessionsMethod::Browse
+        | SessionsMethod::Waiting
         // The client's own view.
         | SessionsMethod::Open
         | SessionsMethod::OpenChat
@@ -319,11 +320,12 @@ const fn sessions_method(method: SessionsMethod) -> Scope {
         | SessionsMethod::SendRequest
         | SessionsMethod::SetModel
         | SessionsMethod::RenameChat
+        | SessionsMethod::Pin
         | SessionsMethod::Archive
         | SessionsMethod::Unarchive
         | SessionsMethod::Delete
         | SessionsMethod::DeleteChat => Scope::Prompt,
-        SessionsMethod::AnswerTrust => Scope::Approve,
+        SessionsMethod::AnswerTrust | SessionsMethod::Answer => Scope::Approve,
     }
 }
 

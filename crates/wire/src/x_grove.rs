@@ -58,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 72] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -120,6 +120,9 @@ impl Method {
         Self::Sessions(sessions::SessionsMethod::BrowseActions),
         Self::Sessions(sessions::SessionsMethod::Browse),
         Self::Sessions(sessions::SessionsMethod::AnswerTrust),
+        Self::Sessions(sessions::SessionsMethod::Pin),
+        Self::Sessions(sessions::SessionsMethod::Waiting),
+        Self::Sessions(sessions::SessionsMethod::Answer),
         Self::Tokens(tokens::TokensMethod::List),
         Self::Tokens(tokens::TokensMethod::Add),
         Self::Tokens(tokens::TokensMethod::Revoke),

@@ -1,5 +1,7 @@
 //! The sessions of every source over the wire: `x-grove/sessions/…`, on connections of both protocols.
 
+mod inbox;
+mod rows;
 mod sources;
 mod views;
 
@@ -132,6 +134,14 @@ pub(crate) fn has(list: &str, session: &str) -> impl Fn(&Value) -> bool {
     move |params| {
         let rows = params[list].as_array().into_iter().flatten();
         rows.into_iter().any(|row| row["id"] == session || *row == *session)
+    }
+}
+
+/// A filter for changes with the row of a session.
+pub(crate) fn row(session: &str, fits: impl Fn(&Value) -> bool) -> impl Fn(&Value) -> bool {
+    move |params| {
+        let rows = ["added", "changed"].into_iter().filter_map(|list| params[list].as_array()).flatten();
+        rows.into_iter().any(|row| row["id"] == session && fits(row))
     }
 }
 
