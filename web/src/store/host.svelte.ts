@@ -6,17 +6,21 @@ import { Client, type Rejection } from '../protocol/client';
 import type { Access, Status } from '../protocol/connection';
 import { RpcError } from '../protocol/jsonrpc';
 import { randomId } from '../protocol/random';
+import { ownMethodsOf } from '../state/meta';
 import { pathOf } from '../text/format';
 import { ErrorCodes, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
 
 import { ChannelStore } from './channel.svelte';
 import { Notices } from './notices.svelte';
+import { SessionHub } from './session_hub.svelte';
 import { SessionList } from './sessions.svelte';
 
 export interface NewSession {
   provider: string | undefined;
   workingDirectory: Uri | undefined;
+  /** Settings that were chosen before the session existed, such as the model. */
+  config?: Record<string, unknown>;
 }
 
 /** The rules that a permission request offers, and where each can be stored. */
@@ -36,9 +40,13 @@ export class Host {
   readonly client: Client;
   readonly root: ChannelStore<'root'>;
   readonly sessions: SessionList;
+  /** The sessions of all sources. */
+  readonly hub: SessionHub;
   readonly notices = new Notices();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
+  /** The agent that the next session should have, chosen outside of its form. */
+  wantedAgent = $state<string | undefined>();
   /** Dismissed warnings, each with its session. */
   readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host rejected. */
@@ -58,9 +66,11 @@ export class Host {
         this.name = result.serverInfo?.title ?? result.serverInfo?.name ?? '';
         this.version = result.serverInfo?.version ?? '';
         this.defaultDirectory = result.defaultDirectory ?? undefined;
+        this.hub.introduced(ownMethodsOf(result._meta));
       },
       connected: () => {
         void this.sessions.refresh();
+        void this.hub.connected();
         for (const listener of this.onConnected) listener();
       },
       notification: (method, params) => this.#hear(method, params),
@@ -71,6 +81,7 @@ export class Host {
     });
     this.root = new ChannelStore(this.client, 'root', ROOT_RESOURCE_URI);
     this.sessions = new SessionList(this.client);
+    this.hub = new SessionHub(this.client, this.sessions);
   }
 
   start(): void {
@@ -96,12 +107,13 @@ export class Host {
   }
 
   /** Creates a session, and returns its URI. */
-  async createSession({ provider, workingDirectory }: NewSession): Promise<Uri> {
+  async createSession({ provider, workingDirectory, config }: NewSession): Promise<Uri> {
     const uri = `ahp-session:/${randomId()}`;
     await this.client.request('createSession', {
       channel: uri,
       provider,
       workingDirectories: workingDirectory ? [workingDirectory] : undefined,
+      ...(config ? { config } : {}),
     });
     return uri;
   }
@@ -145,6 +157,7 @@ export class Host {
       for (const listener of this.onPresence) listener(channel, params);
       return;
     }
+    if ((method as string) === 'x-grove/sessions/changed') return this.hub.hear(params);
     switch (method) {
       case 'root/sessionAdded':
         return this.sessions.added(params as Notifications['root/sessionAdded']);

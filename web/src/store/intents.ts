@@ -16,7 +16,7 @@ function message(text: string): Message {
 }
 
 /** A prompt starts a turn, or is queued while one runs. */
-export function prompt(chat: ChatState, text: string): Action {
+export function prompt(chat: Pick<ChatState, 'activeTurn'>, text: string): Action {
   return chat.activeTurn
     ? { type: 'chat/pendingMessageSet', kind: 'queued', id: randomId(), message: message(text) }
     : {
