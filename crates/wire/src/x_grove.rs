@@ -58,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 72] = [
+    pub const ALL: [Self; 73] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -94,6 +94,7 @@ impl Method {
         Self::Removal(removal::RemovalMethod::Erase),
         Self::History(history::HistoryMethod::List),
         Self::History(history::HistoryMethod::Scan),
+        Self::History(history::HistoryMethod::Import),
         Self::Sessions(sessions::SessionsMethod::List),
         Self::Sessions(sessions::SessionsMethod::Subscribe),
         Self::Sessions(sessions::SessionsMethod::Unsubscribe),
