@@ -71,7 +71,7 @@ impl ChangePublisher {
         match event {
             SessionsEvent::Sessions(change) => {
                 let regrouped = self.headings.change(&change);
-                let change = self.throttle.admit(&change, Instant::now());
+                let change = self.throttle.admit(&change, &self.management.pins(), Instant::now());
                 let is_empty = change.added.is_empty() && change.removed.is_empty() && change.changed.is_empty();
                 (regrouped || !is_empty).then(|| self.list_changed(&change, regrouped))
             }

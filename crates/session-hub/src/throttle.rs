@@ -2,7 +2,7 @@
 //!
 //! An agent may call many tools in a second. Everything else, such as the status, is told at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ pub(super) struct Throttle {
 struct SentRow {
     /// The state without its live details.
     lasting: SessionState,
+    is_pinned: bool,
     at: Instant,
     /// The session, if a row waits to be told.
     held: Option<Session>,
@@ -32,15 +33,20 @@ struct SentRow {
 
 impl Throttle {
     /// The part of a change that is told now. The rest waits.
-    pub(super) fn admit(&mut self, change: &SessionsChange, now: Instant) -> SessionsChange {
+    pub(super) fn admit(&mut self, change: &SessionsChange, pins: &HashSet<SessionId>, now: Instant) -> SessionsChange {
         for session in &change.removed {
             self.told.remove(session.id());
         }
-        let changed = change.changed.iter().filter(|session| self.is_due(session, now)).cloned().collect();
+        let changed = change
+            .changed
+            .iter()
+            .filter(|session| self.is_due(session, pins.contains(session.id()), now))
+            .cloned()
+            .collect();
         SessionsChange { added: change.added.clone(), removed: change.removed.clone(), changed }
     }
 
-    fn is_due(&mut self, session: &Session, now: Instant) -> bool {
+    fn is_due(&mut self, session: &Session, is_pinned: bool, now: Instant) -> bool {
         let state = session.state();
         if !matches!(state.status(), SessionStatus::InProgress | SessionStatus::NeedsInput) {
             self.told.remove(session.id());
@@ -48,13 +54,13 @@ impl Throttle {
         }
         let lasting = lasting(&state);
         if let Some(told) = self.told.get_mut(session.id())
-            && told.lasting == lasting
+            && (told.is_pinned, &told.lasting) == (is_pinned, &lasting)
             && now < told.at + ACTIVITY_INTERVAL
         {
             told.held = Some(session.clone());
             return false;
         }
-        self.told.insert(session.id().clone(), SentRow { lasting, at: now, held: None });
+        self.told.insert(session.id().clone(), SentRow { lasting, is_pinned, at: now, held: None });
         true
     }
 
@@ -107,7 +113,7 @@ mod tests {
     }
 
     fn rows(throttle: &mut Throttle, source: &SessionSource, now: Instant) -> usize {
-        throttle.admit(&SessionsChange::changed([source.session()]), now).changed.len()
+        throttle.admit(&SessionsChange::changed([source.session()]), &HashSet::new(), now).changed.len()
     }
 
     #[tokio::test(start_paused = true)]
@@ -136,6 +142,9 @@ mod tests {
         assert_eq!(rows(&mut throttle, &source, now), 1);
         source.update_main_chat(|chat| chat.description = Some("x".into()));
         assert_eq!(rows(&mut throttle, &source, now), 0);
+        let (changed, pins) =
+            (SessionsChange::changed([source.session()]), HashSet::from([source.session().id().clone()]));
+        assert_eq!(throttle.admit(&changed, &pins, now).changed.len(), 1, "and so is a pin");
         source.update_main_chat(|chat| chat.status = SessionStatus::Completed);
         assert_eq!(rows(&mut throttle, &source, now), 1);
         assert_eq!(throttle.next(), None, "what was held is in the row of the status");
