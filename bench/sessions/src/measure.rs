@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use grove_client::{Ahp, Client, Endpoint, Options, Subscription};
 use grove_history::catalog::Catalog;
+use grove_session_hub::list_page;
 use grove_sessions::management::SessionsEvent;
 use grove_sessions::providers::history::HistoryProvider;
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
 use grove_sessions::{InMemoryState, Management, Registry, SubscriptionItem};
 use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
+use grove_wire::x_grove::sessions::{RowStatus, SessionListFilter, SessionListSort, SessionsListParams};
 use serde::{Deserialize, Serialize};
 
 use crate::histories::TOOLS;
@@ -33,6 +35,8 @@ pub(crate) struct Figures {
     pub(crate) from_nothing: f64,
     /// The slowest of several lists of a new management whose providers are ready.
     pub(crate) first_list: f64,
+    /// The slowest of several first pages of a search, as JSON.
+    pub(crate) filtered_page: f64,
     /// From the change of a title by another client until the subscriber gets the event.
     pub(crate) change: f64,
     pub(crate) slowest_of_100_changes: f64,
@@ -90,6 +94,7 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
         ensure!(another.sessions().len() == wanted, "a list is incomplete");
         first_list = first_list.max(began.elapsed());
     }
+    let filtered_page = filtered_page(&management)?;
     let memory = status("VmRSS:")?;
     let changes = changes(&management, &endpoints).await?;
     let peak = status("VmHWM:")?;
@@ -98,12 +103,35 @@ async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
         sessions: wanted,
         from_nothing,
         first_list: millis(first_list),
+        filtered_page: millis(filtered_page),
         change: millis(changes[changes.len() / 2]),
         slowest_of_100_changes: millis(changes[changes.len() * 99 / 100]),
         change_by_listing: millis(by_listing[by_listing.len() / 2]),
         memory,
         peak,
     })
+}
+
+/// The slowest first page of some searches: one that most sessions match, one that few match, and one that none does.
+fn filtered_page(management: &Management) -> Result<Duration> {
+    let mut slowest = Duration::ZERO;
+    for text in ["s", "session 77", "scripted", "nothing matches this"] {
+        for _ in 0..FIRST_LISTS {
+            let filter = SessionListFilter {
+                text: Some(text.to_owned()),
+                states: vec![RowStatus::Completed, RowStatus::InProgress, RowStatus::Untitled],
+                archived: Some(false),
+                ..SessionListFilter::default()
+            };
+            let sort = Some(SessionListSort::Updated);
+            let params = SessionsListParams { filter: Some(filter), sort, ..SessionsListParams::default() };
+            let began = Instant::now();
+            let page = list_page(management, params).map_err(|refusal| anyhow!(refusal.words))?;
+            serde_json::to_string(&page)?;
+            slowest = slowest.max(began.elapsed());
+        }
+    }
+    Ok(slowest)
 }
 
 /// The number of sessions of each provider: the generator creates the same for all.

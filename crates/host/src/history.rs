@@ -8,6 +8,7 @@
 //! and frees it once it is encoded: another request sees a file that has grown.
 
 use std::fmt;
+use std::io::Read;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,6 +17,7 @@ use grove_wire::ahp::project::SpawningCalls;
 use grove_wire::ahp::uri::{self, ChatName};
 use grove_wire::x_grove::history::{HistoryMetadata, ScanResult};
 
+use crate::import::ImportRequest;
 use crate::sequencer::{PublishedState, SubscriptionTarget};
 
 /// The reason why a turn on such a session is refused.
@@ -34,6 +36,13 @@ pub trait History: fmt::Debug + Send + Sync {
     /// Reads the selected part of a session.
     async fn open(&self, id: &SessionId, look: HistorySelection)
     -> Result<Option<HistoryTranscript>, HistoryOpenError>;
+
+    /// Makes a copy of a session that can be imported, under its own id or another one.
+    async fn prepare_import(
+        &self,
+        id: &SessionId,
+        new_id: Option<SessionId>,
+    ) -> Result<Option<PreparedHistory>, HistoryUnavailable>;
 
     /// Reports the progress of scanning the stores; [`Scan::Start`] starts a scan if none runs.
     fn scan(&self, scan: Scan) -> ScanResult;
@@ -91,6 +100,29 @@ pub struct HistoryTranscript {
     pub session: Session,
     /// The tool calls that started subagents' chats.
     pub started: SpawningCalls,
+}
+
+/// A session that is ready to be imported.
+pub struct PreparedHistory {
+    pub request: ImportRequest,
+    /// Its files: the log, and those beside it.
+    pub files: Vec<PreparedFile>,
+    /// Missing and damaged parts, in words.
+    pub warnings: Vec<String>,
+}
+
+/// A file of a session that is ready to be imported.
+pub struct PreparedFile {
+    /// Its path in the session's folder.
+    pub name: String,
+    /// Reading it blocks.
+    pub content: Box<dyn Read + Send>,
+}
+
+impl fmt::Debug for PreparedHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedHistory").field("request", &self.request).finish_non_exhaustive()
+    }
 }
 
 /// The reason why the history cannot answer.

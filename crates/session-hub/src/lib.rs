@@ -10,12 +10,13 @@
 //! - [`SessionHub::registry`]: the providers. Those of this crate are registered while the hub runs; yours stay while
 //!   you hold their registration, and can be added and removed while clients are connected.
 //! - [`SessionSources`]: the sources, as arguments. [`HostDirectory`]: the list of other hosts, and the cache for each.
-//! - [`list_hosts`]: the sessions of other hosts, for a single request.
+//! - [`list_hosts`]: the sessions of other hosts, for a single request. [`list_page`]: a page of a list, filtered.
 //!
 //! Internal modules: `active_hub` has the providers, their management, and the views: a client has one view, however
 //! often it connects. `hosts` manages the providers of hosts, `this_host` connects the one of this host, `visit` serves
 //! the requests of a connection, `refusal` maps errors, `publisher` encodes changes once for all clients; `rows` has the
-//! wire format of sessions, `groups` the headings.
+//! wire format of sessions, `listing` filters and orders them, `groups` has the headings, `waiting` the requests that wait
+//! for a person, `throttle` limits how often a row is told.
 //!
 //! # What it never does
 //!
@@ -75,11 +76,16 @@ mod host_directory;
 mod host_lists;
 mod hosts;
 pub mod limits;
+mod listing;
 mod publisher;
 mod refusal;
 mod rows;
+#[cfg(test)]
+mod sample;
 mod this_host;
+mod throttle;
 mod visit;
+mod waiting;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,6 +107,7 @@ pub use self::host_directory::{
     HostDirectory, HostDirectoryError, NoRemoteHosts, RemoteHost, RemoteHosts, UnusableHost,
 };
 pub use self::host_lists::{HostList, ListState, list_hosts};
+pub use self::listing::list_page;
 pub use self::this_host::message_channel;
 use self::visit::HubConnection;
 

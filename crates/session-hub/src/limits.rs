@@ -6,3 +6,4 @@ pub use crate::active_hub::MAX_DETACHED_VIEWERS as DETACHED_VIEWERS;
 pub use crate::host_lists::ASKED_AT_ONCE as HOSTS_AT_ONCE;
 pub use crate::host_lists::TIMEOUT as HOST_TIME;
 pub use crate::publisher::FRAMES as PENDING_FRAMES;
+pub use crate::throttle::ACTIVITY_INTERVAL as ACTIVITY_TIME;

@@ -12,9 +12,11 @@ use grove_wire::jsonrpc;
 use grove_wire::x_grove::sessions::{CHANGED, MAX_LIST_ROWS, SessionListChange, SessionReplacement, VIEW};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 
 use super::groups::{Headings, headings};
 use super::rows;
+use super::throttle::Throttle;
 
 /// The number of frames that wait for a slow client. Beyond it the client must list again.
 pub const FRAMES: usize = 256;
@@ -25,23 +27,37 @@ pub(super) struct ChangePublisher {
     events: Subscription<SessionsEvent>,
     headings: Headings,
     frames: broadcast::Sender<Arc<str>>,
+    throttle: Throttle,
 }
 
 impl ChangePublisher {
     /// Listens from now on.
     pub(super) fn new(management: Management, frames: broadcast::Sender<Arc<str>>) -> Self {
         let (sessions, events) = management.subscribe();
-        Self { headings: Headings::of(&sessions), management, events, frames }
+        Self { headings: Headings::of(&sessions), management, events, frames, throttle: Throttle::default() }
     }
 
     /// Publishes changes until the management ends.
     pub(super) async fn run(mut self) {
-        while let Some(notice) = self.events.next().await {
+        loop {
+            let held = self.throttle.next();
+            let notice = tokio::select! {
+                notice = self.events.next() => match notice {
+                    Some(notice) => Some(notice),
+                    None => return,
+                },
+                () = until(held) => None,
+            };
             let changed = match notice {
-                SubscriptionItem::Event(event) => self.changed(event),
-                SubscriptionItem::Reset => {
+                Some(SubscriptionItem::Event(event)) => self.changed(event),
+                Some(SubscriptionItem::Reset) => {
                     self.headings = Headings::of(&self.management.sessions());
+                    self.throttle.clear();
                     Some(reset())
+                }
+                None => {
+                    let due = self.throttle.due(Instant::now());
+                    Some(self.list_changed(&due, false))
                 }
             };
             if let Some(frame) = changed.as_ref().and_then(frame) {
@@ -53,7 +69,12 @@ impl ChangePublisher {
 
     fn changed(&mut self, event: SessionsEvent) -> Option<SessionListChange> {
         match event {
-            SessionsEvent::Sessions(change) => Some(self.list_changed(&change)),
+            SessionsEvent::Sessions(change) => {
+                let regrouped = self.headings.change(&change);
+                let change = self.throttle.admit(&change, &self.management.pins(), Instant::now());
+                let is_empty = change.added.is_empty() && change.removed.is_empty() && change.changed.is_empty();
+                (regrouped || !is_empty).then(|| self.list_changed(&change, regrouped))
+            }
             SessionsEvent::SessionReplacement(replaced) => {
                 let (from, to) = (replaced.from.id().to_string(), replaced.to.id().to_string());
                 Some(SessionListChange {
@@ -69,13 +90,15 @@ impl ChangePublisher {
         }
     }
 
-    fn list_changed(&mut self, change: &SessionsChange) -> SessionListChange {
-        let regrouped = self.headings.change(change);
+    fn list_changed(&mut self, change: &SessionsChange, regrouped: bool) -> SessionListChange {
         if change.added.len() + change.changed.len() + change.removed.len() > MAX_LIST_ROWS {
             // Clients read the list in pages instead of one large message.
+            self.throttle.clear();
             return reset();
         }
-        let rows = |sessions: &[Session]| sessions.iter().map(rows::row).collect();
+        let pins = self.management.pins();
+        let row = |session: &Session| rows::row(session, pins.contains(session.id()));
+        let rows = |sessions: &[Session]| sessions.iter().map(row).collect();
         SessionListChange {
             added: rows(&change.added),
             removed: change.removed.iter().map(|session| session.id().to_string()).collect(),
@@ -89,10 +112,11 @@ impl ChangePublisher {
 /// All frames for one client: the changes of the list, and of its own view.
 pub(super) fn follow(
     frames: broadcast::Receiver<Arc<str>>,
-    view: Observable<ActiveView, ActiveView>,
+    management: Arc<Management>,
 ) -> BoxStream<'static, Arc<str>> {
+    let view = management.observe(|view| view.clone());
     let draft = draft(&view.get());
-    stream::unfold(ClientFeed { frames, view, draft }, |mut following| async move {
+    stream::unfold(ClientFeed { frames, management, view, draft }, |mut following| async move {
         let frame = following.next().await?;
         Some((frame, following))
     })
@@ -103,6 +127,7 @@ pub(super) fn follow(
 /// The sources of a client's frames.
 struct ClientFeed {
     frames: broadcast::Receiver<Arc<str>>,
+    management: Arc<Management>,
     view: Observable<ActiveView, ActiveView>,
     /// The draft session. It is in no list, so only the view can report its changes.
     draft: Option<Observable<SessionState>>,
@@ -111,7 +136,7 @@ struct ClientFeed {
 impl ClientFeed {
     /// The next frame, or `Some(None)` if it could not be encoded. `None` is the end.
     async fn next(&mut self) -> Option<Option<Arc<str>>> {
-        let Self { frames, view, draft: watched } = self;
+        let Self { frames, management, view, draft: watched } = self;
         let changed = async {
             match watched {
                 Some(watched) => watched.changed().await,
@@ -133,7 +158,14 @@ impl ClientFeed {
         };
         // Listen before reading, so that no change is lost in between.
         self.draft = draft(&shown);
-        Some(jsonrpc::notification(VIEW, &rows::view(&shown)).ok().map(Arc::from))
+        Some(jsonrpc::notification(VIEW, &rows::view(&shown, &management.pins())).ok().map(Arc::from))
+    }
+}
+
+async fn until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -162,7 +194,7 @@ mod tests {
     async fn who_is_too_slow_is_told_to_list_anew_and_nothing_older() {
         let (management, _driver) = Management::new(Registry::new(), Arc::new(InMemoryState::default())).unwrap();
         let frames = broadcast::Sender::new(2);
-        let mut stream = follow(frames.subscribe(), management.observe(|view| view.clone()));
+        let mut stream = follow(frames.subscribe(), Arc::new(management));
         for number in 0..5 {
             frames.send(format!("{number}").into()).unwrap();
         }

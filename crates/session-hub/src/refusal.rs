@@ -3,7 +3,7 @@
 use grove_host::session_hub::{SessionHubRefusal, SessionHubRefusalKind};
 use grove_sessions::management::ManagementError;
 use grove_sessions::provider::ProviderError;
-use grove_sessions::{BadId, ProviderId};
+use grove_sessions::{BadId, ProviderId, StateStoreError};
 use grove_wire::x_grove::sessions::TrustNeeded;
 
 pub(super) fn unfit(words: impl Into<String>) -> SessionHubRefusal {
@@ -44,6 +44,7 @@ pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> 
         | ManagementError::MainChat(_)
         | ManagementError::NotItsFolder { .. }
         | ManagementError::NobodysFolder(_)
+        | ManagementError::StateStore(StateStoreError::TooManyPins)
         | ManagementError::Send(_) => SessionHubRefusalKind::Unfit,
         ManagementError::Provider(error) => match error {
             ProviderError::UnknownSession(_) => SessionHubRefusalKind::NoSession,

@@ -1,13 +1,13 @@
 //! The wire format of sessions, views and providers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use grove_sessions::Session;
 use grove_sessions::provider::{Availability, SessionType, SessionsProvider};
 use grove_sessions::session::{
     ChatState, FileOperation, GitHubInfo, Interactivity, Mode, Repository, SessionState, SessionStatus,
 };
-use grove_sessions::{management, provider, session};
+use grove_sessions::{Session, SessionId, management, provider, session};
 use grove_wire::x_grove::sessions as wire;
 
 use super::groups;
@@ -16,7 +16,8 @@ fn text(text: impl AsRef<str>) -> String {
     text.as_ref().to_owned()
 }
 
-pub(super) fn row(session: &Session) -> wire::SessionListRow {
+/// The row of a session. Its pin belongs to the list, not to the session.
+pub(super) fn row(session: &Session, is_pinned: bool) -> wire::SessionListRow {
     let state = session.state();
     let capabilities = state.capabilities;
     wire::SessionListRow {
@@ -53,7 +54,25 @@ pub(super) fn row(session: &Session) -> wire::SessionListRow {
         chats: state.chats().take(wire::MAX_ROW_CHATS).map(|known| chat(&state, known)).collect(),
         group: groups::group_of(&state),
         context: wire::RowContext { chat_session_provider_id: text(session.provider_id().as_str()) },
+        is_pinned,
+        activity: activity(&state),
+        waiting: state.waiting.len(),
     }
+}
+
+/// The activity of a running session as one line of plain text. It comes from agents, so nothing in it may change how
+/// other text is shown.
+fn activity(state: &SessionState) -> Option<String> {
+    let is_running = matches!(state.status(), SessionStatus::InProgress | SessionStatus::NeedsInput);
+    let description = state.description().filter(|_| is_running)?;
+    let line = description.as_str().lines().map(str::trim).find(|line| !line.is_empty())?;
+    let shown = line.chars().filter(|char| !char.is_control() && !is_bidi_control(*char));
+    Some(shown.take(wire::MAX_ACTIVITY_CHARS).collect())
+}
+
+/// Characters that change the direction of the text around them.
+fn is_bidi_control(char: char) -> bool {
+    matches!(char, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn chat(session: &SessionState, chat: &ChatState) -> wire::RowChat {
@@ -82,7 +101,7 @@ fn chat(session: &SessionState, chat: &ChatState) -> wire::RowChat {
     }
 }
 
-fn status(status: SessionStatus) -> wire::RowStatus {
+pub(super) fn status(status: SessionStatus) -> wire::RowStatus {
     match status {
         SessionStatus::Untitled => wire::RowStatus::Untitled,
         SessionStatus::InProgress => wire::RowStatus::InProgress,
@@ -151,13 +170,13 @@ fn git_hub_info(info: &GitHubInfo) -> wire::GitHubInfo {
     }
 }
 
-pub(super) fn view(view: &management::ActiveView) -> wire::SessionsView {
+pub(super) fn view(view: &management::ActiveView, pins: &HashSet<SessionId>) -> wire::SessionsView {
     let active = view.active_session.as_ref();
     let context = &view.context;
     wire::SessionsView {
-        active_session: active.map(|active| row(active.session())),
+        active_session: active.map(|active| row(active.session(), pins.contains(active.session().id()))),
         active_chat: active.map(|active| text(active.active_chat().resource().as_str())),
-        new_session: view.new_session.as_ref().map(row),
+        new_session: view.new_session.as_ref().map(|session| row(session, false)),
         active_provider_id: view.active_provider_id.as_ref().map(|id| text(id.as_str())),
         context: wire::ContextKeys {
             is_new_chat_session: context.is_new_chat_session,

@@ -1,6 +1,5 @@
 //! The requests of a connection.
 
-use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,11 +7,11 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::stream::BoxStream;
-use grove_core::{ClientId, Timestamp};
+use grove_core::ClientId;
 use grove_host::FolderTrust;
 use grove_host::session_hub::{SessionHubConnection, SessionHubRefusal};
 use grove_sessions::management::{ManagementError, NewSession, TrustPrompt, TrustQuestion};
-use grove_sessions::provider::{self, AttachedContext, BrowseRequest, ReadState, SendOptions};
+use grove_sessions::provider::{self, AttachedContext, BrowseRequest, InputAnswer, ReadState, SendOptions};
 use grove_sessions::providers::hosts::THIS_HOST;
 use grove_sessions::{Management, ProviderId, Session, SessionId, SessionTypeId, Trust, Uri};
 use grove_wire::x_grove::sessions as wire;
@@ -20,8 +19,10 @@ use grove_wire::x_grove::sessions::{SessionsCall, SessionsOutcome};
 use grove_work::local_path;
 
 use super::active_hub::ActiveHub;
+use super::listing::{list_page, provider_labels};
 use super::refusal::{bad_id, refused, unfit};
-use super::{SessionHub, groups, publisher, rows};
+use super::waiting::waiting;
+use super::{SessionHub, publisher, rows};
 
 /// A connection that uses the session hub.
 pub(super) struct HubConnection {
@@ -45,21 +46,28 @@ impl HubConnection {
     }
 
     async fn list(&self, params: wire::SessionsListParams) -> Result<SessionsOutcome, SessionHubRefusal> {
-        let after = params.cursor.as_deref().map(read_cursor).transpose()?;
-        let limit = params.limit.unwrap_or(wire::DEFAULT_LIST_ROWS).clamp(1, wire::MAX_LIST_ROWS);
         self.active_hub.listed().await;
-        let mut sessions = self.management.sessions();
-        let total = sessions.len();
-        let groups = after.is_none().then(|| groups::headings(sessions.clone()));
-        let place = |session: &Session| Reverse((session.created_at(), session.id().clone()));
-        sessions.sort_by_cached_key(place);
-        let first =
-            after.map_or(0, |after| sessions.partition_point(|session| place(session) <= Reverse(after.clone())));
-        let page = &sessions[first..sessions.len().min(first.saturating_add(limit))];
-        let has_more = first + page.len() < total;
-        let next_cursor = page.last().filter(|_| has_more).map(cursor);
-        let sessions = page.iter().map(rows::row).collect();
-        Ok(SessionsOutcome::List(wire::SessionsListResult { sessions, total, groups, next_cursor }))
+        list_page(&self.management, params).map(SessionsOutcome::List)
+    }
+
+    fn shown(&self, session: &Session) -> SessionsOutcome {
+        let is_pinned = self.management.pins().contains(session.id());
+        SessionsOutcome::Session(Box::new(wire::SessionResult { session: rows::row(session, is_pinned) }))
+    }
+
+    async fn answer(&self, params: wire::AnswerParams) -> Result<SessionsOutcome, SessionHubRefusal> {
+        let answer = match params.answer {
+            wire::WaitingAnswer::Permission { approved, option_id } => {
+                InputAnswer::Permission { is_approved: approved, option: option_id }
+            }
+            wire::WaitingAnswer::Input { response, answers } => {
+                let answers = answers.map(serde_json::from_value).transpose();
+                let answers = answers.map_err(|error| unfit(format!("the answers are invalid: {error}")))?;
+                InputAnswer::Input { response, answers }
+            }
+        };
+        let answered = self.management.answer_request(&session_id(&params.session)?, &params.request, answer).await;
+        answered.map(|()| SessionsOutcome::Done {}).map_err(refused_without_provider)
     }
 
     fn providers(&self) -> SessionsOutcome {
@@ -88,7 +96,7 @@ impl HubConnection {
             session_type: params.session_type.map(SessionTypeId::from),
         };
         let created = self.management.create_new_session_in(&Uri::from(params.folder), wanted).await;
-        Ok(shown(&created.map_err(refused_without_provider)?))
+        Ok(self.shown(&created.map_err(refused_without_provider)?))
     }
 
     async fn send(&self, params: wire::SendParams, to: SendTarget) -> Result<SessionsOutcome, SessionHubRefusal> {
@@ -105,7 +113,7 @@ impl HubConnection {
             }
             (SendTarget::Chat, None) => return Err(unfit("`chat` is missing: name the chat")),
         };
-        Ok(shown(&sent.map_err(|error| refused(error, Some(&provider)))?))
+        Ok(self.shown(&sent.map_err(|error| refused(error, Some(&provider)))?))
     }
 
     async fn delete(&self, params: wire::DeleteParams) -> Result<SessionsOutcome, SessionHubRefusal> {
@@ -184,7 +192,7 @@ impl SessionHubConnection for HubConnection {
                 self.active_hub.listed().await;
                 return management
                     .open_session(&Uri::from(params.resource))
-                    .map(|session| shown(&session))
+                    .map(|session| self.shown(&session))
                     .map_err(refused_without_provider);
             }
             SessionsCall::OpenChat(params) => {
@@ -196,13 +204,13 @@ impl SessionHubConnection for HubConnection {
             }
             SessionsCall::Restore => {
                 self.active_hub.listed().await;
-                return Ok(management.restore().map_or(SessionsOutcome::Done {}, |session| shown(&session)));
+                return Ok(management.restore().map_or(SessionsOutcome::Done {}, |session| self.shown(&session)));
             }
             SessionsCall::Create(params) => return self.create(params).await,
             SessionsCall::SetSessionType(params) => {
                 let (session, session_type) = (session_id(&params.session)?, params.session_type.into());
                 let changed = management.set_session_type(&session, &session_type).await;
-                return changed.map(|session| shown(&session)).map_err(refused_without_provider);
+                return changed.map(|session| self.shown(&session)).map_err(refused_without_provider);
             }
             SessionsCall::UnsetNewSession => {
                 management.unset_new_session().await;
@@ -230,6 +238,12 @@ impl SessionHubConnection for HubConnection {
                 let read = if params.read { ReadState::Read } else { ReadState::Unread };
                 management.set_read(&session_id(&params.session)?, read).await
             }
+            SessionsCall::Pin(params) => management.pin(&session_id(&params.session)?, params.pinned),
+            SessionsCall::Waiting => {
+                self.active_hub.listed().await;
+                return Ok(SessionsOutcome::Waiting(waiting(management.sessions(), &provider_labels(management))));
+            }
+            SessionsCall::Answer(params) => return self.answer(params).await,
             SessionsCall::SetActiveProvider(params) => {
                 management.set_active_provider(&provider_id(&params.provider_id)?)
             }
@@ -245,8 +259,8 @@ impl SessionHubConnection for HubConnection {
     fn subscribe(&self) -> (wire::SubscribeResult, BoxStream<'static, Arc<str>>) {
         // Listen before reading, so that no change is lost in between.
         let frames = self.active_hub.frames.subscribe();
-        let updates = publisher::follow(frames, self.management.observe(|view| view.clone()));
-        let result = wire::SubscribeResult { view: rows::view(&self.management.view()) };
+        let updates = publisher::follow(frames, self.management.clone());
+        let result = wire::SubscribeResult { view: rows::view(&self.management.view(), &self.management.pins()) };
         (result, updates)
     }
 }
@@ -292,10 +306,6 @@ impl fmt::Debug for TrustedFolders {
     }
 }
 
-fn shown(session: &Session) -> SessionsOutcome {
-    SessionsOutcome::Session(Box::new(wire::SessionResult { session: rows::row(session) }))
-}
-
 fn refused_without_provider(error: ManagementError) -> SessionHubRefusal {
     refused(error, None)
 }
@@ -322,17 +332,4 @@ fn attached(attached: wire::ContextAttachment) -> Result<AttachedContext, Sessio
             AttachedContext::Image { media_type: media_type.into(), data: data.into() }
         }
     })
-}
-
-/// The cursor at the end of a page. Sessions are sorted by values that never change.
-fn cursor(session: &Session) -> String {
-    format!("{}:{}", session.created_at().0, session.id())
-}
-
-fn read_cursor(text: &str) -> Result<(Timestamp, SessionId), SessionHubRefusal> {
-    let read = || {
-        let (at, id) = text.split_once(':')?;
-        Some((Timestamp(at.parse().ok()?), SessionId::parse(id).ok()?))
-    };
-    read().ok_or_else(|| unfit("the cursor is invalid: start without one"))
 }

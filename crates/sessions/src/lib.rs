@@ -78,6 +78,7 @@
 //!     capabilities: SessionCapabilities::default(),
 //!     main_chat: Arc::new(main_chat),
 //!     more_chats: Vec::new(),
+//!     waiting: Arc::default(),
 //! };
 //! let drawer = Arc::new(Drawer { id, source: SessionSource::new(identity, state), announcer: Announcer::default() });
 //!

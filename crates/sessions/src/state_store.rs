@@ -15,6 +15,9 @@ pub const MAX_LAST_CHATS: usize = 1000;
 /// The most answers about folders. Past it no more are accepted, so that no answer is lost silently.
 pub const MAX_TRUST_ANSWERS: usize = 10_000;
 
+/// The most pinned sessions. Past it no more are accepted.
+pub const MAX_PINS: usize = 200;
+
 /// A store for this state. It answers at once: one on a disk keeps the newest in memory and writes in the background.
 pub trait StateStore: Send + Sync + fmt::Debug {
     /// The stored state.
@@ -36,6 +39,9 @@ pub struct PersistentState {
     pub last_chats: Vec<LastChat>,
     /// The answers about folders, by provider and folder: the same path on another host is another folder.
     pub trust: BTreeMap<ProviderId, BTreeMap<Uri, Trust>>,
+    /// The pinned sessions, the one that was pinned last at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<SessionId>,
 }
 
 /// The chat that was last open in a session.
@@ -82,6 +88,13 @@ pub enum StateChange {
         /// The answer.
         answer: Trust,
     },
+    /// A session was pinned, or is not any more.
+    Pin {
+        /// The session.
+        session: SessionId,
+        /// Pinned from now on.
+        is_pinned: bool,
+    },
 }
 
 /// The error of storing or loading.
@@ -90,6 +103,9 @@ pub enum StateStoreError {
     /// The limit of answers is reached.
     #[error("{MAX_TRUST_ANSWERS} folders already have an answer: remove some before you trust another one")]
     Full,
+    /// The limit of pinned sessions is reached.
+    #[error("{MAX_PINS} sessions are already pinned: unpin some before you pin another one")]
+    TooManyPins,
     /// The underlying storage failed.
     #[error("cannot store the choice: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -110,10 +126,13 @@ impl PersistentState {
             }
             StateChange::SessionReplacement { from, to } => {
                 if self.last_session.as_ref() == Some(&from) {
-                    self.last_session = Some(to);
+                    self.last_session = Some(to.clone());
                 }
                 // The chats of a temporary session are gone with it.
                 self.last_chats.retain(|known| known.session != from);
+                if let Some(pin) = self.pinned.iter_mut().find(|pinned| **pinned == from) {
+                    *pin = to;
+                }
             }
             StateChange::Trust { provider, folder, answer } => {
                 let known = self.trust(&provider, &folder).is_some();
@@ -121,6 +140,16 @@ impl PersistentState {
                     return Err(StateStoreError::Full);
                 }
                 self.trust.entry(provider).or_default().insert(folder, answer);
+            }
+            StateChange::Pin { session, is_pinned: false } => self.pinned.retain(|pinned| *pinned != session),
+            StateChange::Pin { session, is_pinned: true } => {
+                if self.pinned.contains(&session) {
+                    return Ok(());
+                }
+                if self.pinned.len() >= MAX_PINS {
+                    return Err(StateStoreError::TooManyPins);
+                }
+                self.pinned.push(session);
             }
         }
         Ok(())
@@ -203,6 +232,23 @@ mod tests {
         assert!(matches!(persistent_state.apply(trust(MAX_TRUST_ANSWERS, Trust::Trusted)), Err(StateStoreError::Full)));
         persistent_state.apply(trust(3, Trust::Trusted)).unwrap();
         assert_eq!(persistent_state.trust(&provider, &"file:///3".into()), Some(Trust::Trusted));
+    }
+
+    #[test]
+    fn pins_are_kept_once_and_no_more_than_the_limit() {
+        let mut persistent_state = PersistentState::default();
+        let pin = |name: usize, is_pinned| StateChange::Pin { session: session(&name.to_string()), is_pinned };
+        for name in 0..MAX_PINS {
+            persistent_state.apply(pin(name, true)).unwrap();
+        }
+        persistent_state.apply(pin(3, true)).unwrap();
+        assert_eq!(persistent_state.pinned.len(), MAX_PINS);
+        assert!(matches!(persistent_state.apply(pin(MAX_PINS, true)), Err(StateStoreError::TooManyPins)));
+        persistent_state.apply(pin(0, false)).unwrap();
+        persistent_state.apply(pin(MAX_PINS, true)).unwrap();
+        let (from, to) = (session("1"), session("new"));
+        persistent_state.apply(StateChange::SessionReplacement { from: from.clone(), to: to.clone() }).unwrap();
+        assert!(persistent_state.pinned.contains(&to) && !persistent_state.pinned.contains(&from));
     }
 
     #[test]

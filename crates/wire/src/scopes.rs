@@ -282,6 +282,8 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         Method::Removal(RemovalMethod::Disposed) => Scope::Read,
         Method::Removal(RemovalMethod::Erase) => Scope::Admin,
         Method::History(HistoryMethod::List | HistoryMethod::Scan) => Scope::Read,
+        // The tool's files bring permissions, and agents can write them: a person decides.
+        Method::History(HistoryMethod::Import) => Scope::Approve,
         Method::Sessions(method) => sessions_method(method),
         Method::Policy(PolicyMethod::Offers) => Scope::Read,
         Method::Policy(PolicyMethod::Allow) => Scope::Approve,
@@ -305,6 +307,7 @@ const fn sessions_method(method: SessionsMethod) -> Scope {
         | SessionsMethod::TypesForFolder
         | SessionsMethod::BrowseActions
         | SessionsMethod::Browse
+        | SessionsMethod::Waiting
         // The client's own view.
         | SessionsMethod::Open
         | SessionsMethod::OpenChat
@@ -319,11 +322,12 @@ const fn sessions_method(method: SessionsMethod) -> Scope {
         | SessionsMethod::SendRequest
         | SessionsMethod::SetModel
         | SessionsMethod::RenameChat
+        | SessionsMethod::Pin
         | SessionsMethod::Archive
         | SessionsMethod::Unarchive
         | SessionsMethod::Delete
         | SessionsMethod::DeleteChat => Scope::Prompt,
-        SessionsMethod::AnswerTrust => Scope::Approve,
+        SessionsMethod::AnswerTrust | SessionsMethod::Answer => Scope::Approve,
     }
 }
 

@@ -58,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 73] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -94,6 +94,7 @@ impl Method {
         Self::Removal(removal::RemovalMethod::Erase),
         Self::History(history::HistoryMethod::List),
         Self::History(history::HistoryMethod::Scan),
+        Self::History(history::HistoryMethod::Import),
         Self::Sessions(sessions::SessionsMethod::List),
         Self::Sessions(sessions::SessionsMethod::Subscribe),
         Self::Sessions(sessions::SessionsMethod::Unsubscribe),
@@ -120,6 +121,9 @@ impl Method {
         Self::Sessions(sessions::SessionsMethod::BrowseActions),
         Self::Sessions(sessions::SessionsMethod::Browse),
         Self::Sessions(sessions::SessionsMethod::AnswerTrust),
+        Self::Sessions(sessions::SessionsMethod::Pin),
+        Self::Sessions(sessions::SessionsMethod::Waiting),
+        Self::Sessions(sessions::SessionsMethod::Answer),
         Self::Tokens(tokens::TokensMethod::List),
         Self::Tokens(tokens::TokensMethod::Add),
         Self::Tokens(tokens::TokensMethod::Revoke),

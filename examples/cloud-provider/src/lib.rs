@@ -167,6 +167,7 @@ impl CloudProvider {
             capabilities: SessionCapabilities { supports_delete: true, ..SessionCapabilities::default() },
             main_chat: Arc::new(main_chat),
             more_chats: Vec::new(),
+            waiting: Arc::default(),
         };
         Ok(SessionSource::new(identity, state))
     }

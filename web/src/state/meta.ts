@@ -154,6 +154,18 @@ export function costOf(meta: Meta): Cost | undefined {
   return typeof amount === 'number' ? { amount, currency: text(currency) } : undefined;
 }
 
+/** The requests of Grove's own that a host answers, by its answer to `initialize`. Another host has none. */
+export function ownMethodsOf(meta: Meta): ReadonlySet<string> {
+  const methods = object(meta?.['x-grove'])?.['methods'];
+  return new Set(Array.isArray(methods) ? methods.filter((method) => typeof method === 'string') : []);
+}
+
+/** The tool whose history a session is; undefined for a session of a host. */
+export function historyOf(meta: Meta): { source: string; id: string } | undefined {
+  const history = object(meta?.['history']);
+  return history ? { source: text(history['source']), id: text(history['sourceId']) } : undefined;
+}
+
 /** The schema of the settings. No action carries a new schema, so the newest is in `_meta`. */
 export function settingsSchemaOf(session: SessionState): SessionConfigSchema | undefined {
   const newest = object(session._meta?.['settings']);

@@ -6,6 +6,7 @@ import { Client, type Rejection } from '../protocol/client';
 import type { Access, Status } from '../protocol/connection';
 import { RpcError } from '../protocol/jsonrpc';
 import { randomId } from '../protocol/random';
+import { ownMethodsOf } from '../state/meta';
 import { pathOf } from '../text/format';
 import { ErrorCodes, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
@@ -14,11 +15,14 @@ import { Cards } from './cards.svelte';
 import { ChannelStore } from './channel.svelte';
 import { Prompts } from './prompt.svelte';
 import { Notices } from './notices.svelte';
+import { SessionHub } from './session_hub.svelte';
 import { SessionList } from './sessions.svelte';
 
 export interface NewSession {
   provider: string | undefined;
   workingDirectory: Uri | undefined;
+  /** Settings that were chosen before the session existed, such as the model. */
+  config?: Record<string, unknown>;
 }
 
 /** The rules that a permission request offers, and where each can be stored. */
@@ -38,11 +42,17 @@ export class Host {
   readonly client: Client;
   readonly root: ChannelStore<'root'>;
   readonly sessions: SessionList;
+  /** The sessions of all sources. */
+  readonly hub: SessionHub;
   readonly notices = new Notices();
   /** Prompts that were typed and not sent. */
   readonly prompts: Prompts;
   /** The cards that wait for an answer. */
   readonly cards = new Cards(this.notices);
+  /** The prompt of the next session, typed and not sent. */
+  newPrompt = '';
+  /** The agent that the next session should have, chosen outside of its form. */
+  wantedAgent = $state<string | undefined>();
   /** Dismissed warnings, each with its session. */
   readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host rejected. */
@@ -62,9 +72,11 @@ export class Host {
         this.name = result.serverInfo?.title ?? result.serverInfo?.name ?? '';
         this.version = result.serverInfo?.version ?? '';
         this.defaultDirectory = result.defaultDirectory ?? undefined;
+        this.hub.introduced(ownMethodsOf(result._meta));
       },
       connected: () => {
         void this.sessions.refresh();
+        void this.hub.connected();
         for (const listener of this.onConnected) listener();
       },
       notification: (method, params) => this.#hear(method, params),
@@ -78,6 +90,7 @@ export class Host {
     this.root = new ChannelStore(this.client, 'root', ROOT_RESOURCE_URI);
     this.sessions = new SessionList(this.client);
     this.prompts = new Prompts((chat, action) => this.client.dispatch(chat, action));
+    this.hub = new SessionHub(this.client, this.sessions);
   }
 
   start(): void {
@@ -103,12 +116,13 @@ export class Host {
   }
 
   /** Creates a session, and returns its URI. */
-  async createSession({ provider, workingDirectory }: NewSession): Promise<Uri> {
+  async createSession({ provider, workingDirectory, config }: NewSession): Promise<Uri> {
     const uri = `ahp-session:/${randomId()}`;
     await this.client.request('createSession', {
       channel: uri,
       provider,
       workingDirectories: workingDirectory ? [workingDirectory] : undefined,
+      ...(config ? { config } : {}),
     });
     return uri;
   }
@@ -152,6 +166,7 @@ export class Host {
       for (const listener of this.onPresence) listener(channel, params);
       return;
     }
+    if ((method as string) === 'x-grove/sessions/changed') return this.hub.hear(params);
     switch (method) {
       case 'root/sessionAdded':
         return this.sessions.added(params as Notifications['root/sessionAdded']);

@@ -18,7 +18,7 @@ export function message(text: string, attachments: readonly MessageAttachment[] 
 }
 
 /** A prompt starts a turn, or is queued while one runs. */
-export function prompt(chat: ChatState, given: Message): Action {
+export function prompt(chat: Pick<ChatState, 'activeTurn'>, given: Message): Action {
   return chat.activeTurn ? queue(given) : start(given);
 }
 

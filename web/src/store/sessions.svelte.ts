@@ -20,6 +20,9 @@ export class SessionList {
   more = $state(false);
   problem = $state<string | undefined>();
 
+  /** Called after each change. */
+  onChanged: () => void = () => {};
+
   #client: Client;
   #sessions = new Map<Uri, SessionSummary>();
   #cursor: string | undefined;
@@ -127,5 +130,6 @@ export class SessionList {
 
   #publish = (): void => {
     this.items = [...this.#sessions.values()].sort((a, b) => Date.parse(b.modifiedAt) - Date.parse(a.modifiedAt));
+    this.onChanged();
   };
 }

@@ -317,7 +317,7 @@ describe('a session', () => {
 
     await choose(page, 'Archive');
     await list.getByText('All sessions are archived.').waitFor();
-    await list.getByRole('checkbox').check();
+    await list.getByRole('button', { name: 'Archived' }).click();
     await list.getByRole('link', { name: /My own title/ }).waitFor();
 
     await choose(page, 'Delete the session');
@@ -354,7 +354,10 @@ describe('a session', () => {
     await answers(page).getByText('That is all I can do by myself.').waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await page.getByRole('button', { name: 'Back to the sessions' }).click();
-    await page.getByRole('link', { name: /Two lines/ }).waitFor();
+    await page
+      .getByRole('navigation', { name: 'Sessions' })
+      .getByRole('link', { name: /Two lines/ })
+      .waitFor();
     expectQuiet();
   });
 });

@@ -169,8 +169,7 @@ describe('the tree', () => {
     serve(5);
     const shown = show(TreePanel);
     const list = await until(() => shown.querySelector('[role=treeitem]') && shown.querySelector('[role=tree]'));
-    const drafts: string[] = [];
-    host.onDraft.add((chat, text) => drafts.push(`${chat} ${text}`));
+    const prompt = host.prompts.of(CHAT);
     press(list, 'Home');
     press(list, 'Enter');
     const dialog = await until(() => shown.querySelector('dialog[open]'));
@@ -179,9 +178,8 @@ describe('the tree', () => {
     answer = (method, params) =>
       method === 'x-grove/navigate' ? { moved: true, leaf: null, text: 'Hello' } : rows(method, params);
     dialog.querySelector('form')!.requestSubmit();
-    await until(() => drafts.length > 0);
-    expect(drafts).toEqual([`${CHAT} Hello`]);
-    expect(host.drafts.get(CHAT)).toBe('Hello');
+    await until(() => prompt.text !== '');
+    expect(prompt.text).toBe('Hello');
     const navigate = requests.find(({ method }) => method === 'x-grove/navigate');
     expect(navigate?.params).toEqual({ channel: CHAT, entry: 'e0' });
   });

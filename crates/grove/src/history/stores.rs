@@ -12,6 +12,7 @@ use grove_history::catalog::{BackupStore, Catalog, CatalogCursor, CatalogError, 
 use grove_history::{Platform, StoreEnvironment, StoreRoot, store_roots, store_roots_below};
 use grove_host::history::{
     self, History, HistoryOpenError, HistoryQuery, HistoryRow, HistorySelection, HistoryTranscript, HistoryUnavailable,
+    PreparedHistory,
 };
 use grove_host::{Clock, SystemClock};
 use grove_session_hub::HistorySource;
@@ -19,6 +20,7 @@ use grove_wire::x_grove::history::{ScanReport, ScanResult};
 use tokio::sync::{Semaphore, watch};
 
 use super::{HistoryConfig, summary, transcript};
+use crate::import_export::prepared_import::{ImportId, prepare_located_import};
 use crate::settings::{Settings, environment};
 
 /// The catalog's file in the data folder.
@@ -225,6 +227,25 @@ impl History for ForeignStores {
             Ok(Some(transcript))
         });
         transcript.await?.transpose()
+    }
+
+    async fn prepare_import(
+        &self,
+        id: &SessionId,
+        new_id: Option<SessionId>,
+    ) -> Result<Option<PreparedHistory>, HistoryUnavailable> {
+        let permit = self.0.readings.clone().acquire_owned().await;
+        let permit = permit.map_err(|error| HistoryUnavailable(error.to_string()))?;
+        let id = id.clone();
+        self.ask(move |inner| {
+            let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
+            let id = new_id.map_or(ImportId::Own, |id| ImportId::New(id.to_string()));
+            let prepared = prepare_located_import(entry.location(), &id);
+            drop(permit);
+            let prepared = prepared.map_err(|error| HistoryUnavailable(error.to_string()))?;
+            Ok(Some(prepared.into_history()))
+        })
+        .await
     }
 
     fn scan(&self, scan: history::Scan) -> ScanResult {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use grove_core::{ImportSource, NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
 use grove_fs::workspace::{Field, Manifest, Value};
 use grove_history::{HistoryError, SessionLocation, detect_source, locate, reader_of};
+use grove_host::history::{PreparedFile, PreparedHistory};
+use grove_host::import::ImportRequest;
 use grove_transcript::{Damage, DamageKind, TranscriptSource};
 use grove_wire::ahp::time;
 use grove_wire::x_grove::import::BeginParams;
@@ -36,6 +38,37 @@ pub(crate) struct PreparedImport {
     pub(crate) turns: Option<usize>,
     /// Missing and damaged parts, for the user.
     pub(crate) warnings: Vec<String>,
+}
+
+impl PreparedImport {
+    /// The same for the host in this process. A file that cannot be opened is left out.
+    pub(crate) fn into_history(self) -> PreparedHistory {
+        let Self { about, log, manifest, files, turns: _, mut warnings } = self;
+        let BeginParams { id, preferred_provider, title, working_directory, .. } = about;
+        let BeginParams { created_at, modified_at, imported_from, .. } = about;
+        let request = ImportRequest {
+            id: id.map(Into::into),
+            preferred_agent: preferred_provider.map(Into::into),
+            title,
+            working_directory,
+            created_at: created_at.map(Timestamp),
+            modified_at: modified_at.map(Timestamp),
+            imported_from,
+            ..ImportRequest::default()
+        };
+        let mut all = vec![PreparedFile { name: LOG.to_owned(), content: Box::new(log) }];
+        if let Some(manifest) = manifest {
+            let content = Box::new(io::Cursor::new(manifest.into_bytes()));
+            all.push(PreparedFile { name: "workspace.yaml".to_owned(), content });
+        }
+        for file in files {
+            match File::open(&file.path) {
+                Ok(opened) => all.push(PreparedFile { name: file.name, content: Box::new(opened) }),
+                Err(error) => warnings.push(format!("{} is left out: {error}", file.name)),
+            }
+        }
+        PreparedHistory { request, files: all, warnings }
+    }
 }
 
 /// An error of preparing an import.

@@ -1,5 +1,7 @@
 //! The sessions of every source over the wire: `x-grove/sessions/…`, on connections of both protocols.
 
+mod inbox;
+mod rows;
 mod sources;
 mod views;
 
@@ -135,6 +137,14 @@ pub(crate) fn has(list: &str, session: &str) -> impl Fn(&Value) -> bool {
     }
 }
 
+/// A filter for changes with the row of a session.
+pub(crate) fn row(session: &str, fits: impl Fn(&Value) -> bool) -> impl Fn(&Value) -> bool {
+    move |params| {
+        let rows = ["added", "changed"].into_iter().filter_map(|list| params[list].as_array()).flatten();
+        rows.into_iter().any(|row| row["id"] == session && fits(row))
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_another_client_makes_is_added_once_on_every_protocol() {
     let host = Host::start();
@@ -259,6 +269,6 @@ async fn what_grove_adds_is_announced_on_both_protocols_as_the_document_lists_it
     let begun = page.ask("initialize", Protocol::Ahp.hello("three")).await.unwrap();
     let announced = begun["_meta"]["x-grove"]["methods"].as_array().unwrap().clone();
     let left_out: Vec<&String> = documented.iter().filter(|method| !announced.contains(&json!(method))).collect();
-    assert_eq!(left_out, ["x-grove/history/list", "x-grove/history/scan"]);
+    assert_eq!(left_out, ["x-grove/history/list", "x-grove/history/scan", "x-grove/history/import"]);
     assert_eq!(place.run(&["ls", "--all"]).code, Some(0));
 }

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use grove_testkit::ahp;
 use serde_json::{Value, json};
 
-use crate::session_hub::{LOCAL, Page, Protocol, has, local, resource};
+use crate::session_hub::{LOCAL, Page, Protocol, has, local, resource, row};
 use crate::support::{Deadline, Host, TestHome, file_uri};
 
 /// A page with a subscription, on a host with a session that has a turn.
@@ -30,14 +30,6 @@ async fn draft_in(page: &mut Page, place: &TestHome, trusted: Option<bool>) -> (
     }
     let draft = page.get("create", json!({"folder": uri})).await;
     (draft["session"]["id"].as_str().unwrap().to_owned(), uri)
-}
-
-/// A filter for changes with the row of a session.
-fn row(session: &str, fits: impl Fn(&Value) -> bool) -> impl Fn(&Value) -> bool {
-    move |params| {
-        let rows = ["added", "changed"].into_iter().filter_map(|list| params[list].as_array()).flatten();
-        rows.into_iter().any(|row| row["id"] == session && fits(row))
-    }
 }
 
 #[tokio::test]

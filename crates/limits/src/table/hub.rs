@@ -57,6 +57,12 @@ fn list_of_sessions() -> LimitGroup {
             "of further ones only the list is shown",
         ),
         Limit::new(
+            "hub-followed-waiting",
+            count(sessions::FOLLOWED_WAITING),
+            "host, sessions that wait for a person",
+            "further ones are listed without what they ask",
+        ),
+        Limit::new(
             "hub-followed-chats",
             count(sessions::FOLLOWED_CHATS),
             "session of another host",
@@ -72,6 +78,20 @@ fn list_of_sessions() -> LimitGroup {
         Limit::new("hub-offers", count(sessions::OFFERS), "answer", "further folders are left out"),
         Limit::new("hub-row-chats", count(wire::ROW_CHATS), "row", "further chats are left out"),
         Limit::new("hub-row-changes", count(wire::ROW_CHANGES), "chat of a row", "further changed files are left out"),
+        Limit::new(
+            "hub-row-activity",
+            count(wire::ROW_ACTIVITY_CHARS),
+            "activity of a row, in characters",
+            "the rest is left out",
+        ),
+        Limit::new("hub-activity-time", time(hub::ACTIVITY_TIME), "row, at least", "the newest activity is told later"),
+        Limit::new(
+            "hub-session-waiting",
+            count(sessions::SESSION_WAITING),
+            "session that waits",
+            "further requests are shown in the session",
+        ),
+        Limit::new("hub-pins", count(sessions::PINS), "host", "the pin is refused (-32602)"),
         Limit::new("hub-last-chats", count(sessions::LAST_CHATS), "host", "the oldest is forgotten"),
         Limit::new("hub-trust-answers", count(sessions::TRUST_ANSWERS), "host", "the answer is refused"),
     ];

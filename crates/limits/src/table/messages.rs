@@ -176,6 +176,30 @@ fn answers(limits: &Limits) -> LimitGroup {
             "call",
             "the call is refused (-32602)",
         ),
+        Limit::new(
+            "hub-filter-text",
+            bytes(x_grove::sessions::MAX_FILTER_TEXT),
+            "call",
+            "the call is refused (-32602)",
+        ),
+        Limit::new(
+            "hub-filter-providers",
+            count(x_grove::sessions::MAX_FILTER_PROVIDERS),
+            "call",
+            "the call is refused (-32602)",
+        ),
+        Limit::new(
+            "hub-waiting",
+            count(x_grove::sessions::MAX_WAITING_ITEMS),
+            "answer",
+            "further requests are counted",
+        ),
+        Limit::new(
+            "hub-waiting-bytes",
+            bytes(x_grove::sessions::MAX_WAITING_BYTES),
+            "request in such an answer",
+            "it is listed without its content",
+        ),
         Limit::new("sdk-events", count(copilot::methods::MAX_EVENTS), "page", "the next page has more"),
         Limit::new(
             "sdk-recent-events",

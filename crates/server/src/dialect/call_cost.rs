@@ -76,6 +76,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         Method::Branch
         | Method::Fork
         | Method::Import(ImportMethod::Begin)
+        | Method::History(HistoryMethod::Import)
         | Method::Sessions(SessionsMethod::Create | SessionsMethod::SendAndCreateChat) => CallCost::Start,
         // A tree is searched, and its rows are made of the whole log.
         Method::Tree

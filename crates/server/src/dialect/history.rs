@@ -1,5 +1,7 @@
 //! Sessions of other tools, in every dialect.
 
+use std::sync::Arc;
+
 use grove_core::{SessionId, Timestamp};
 use grove_host::Host;
 use grove_host::history::{self, HistoryOpenError, HistoryQuery, HistoryUnavailable, Scan};
@@ -12,13 +14,22 @@ use grove_wire::x_grove::history::{
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
+use super::history_import;
+use crate::principal::Principal;
 
 /// The default number of sessions in a page.
 const ROWS: usize = 100;
 pub const MAX_HISTORY_ROWS: usize = 10_000;
 
 /// Answers a request. A list may have to wait for the disk, without holding up the client's next messages.
-pub(super) fn handle(host: &Host, id: Id, method: HistoryMethod, params: Option<&RawValue>, reply: ReplySink) {
+pub(super) fn handle(
+    host: &Host,
+    principal: &Arc<Principal>,
+    id: Id,
+    method: HistoryMethod,
+    params: Option<&RawValue>,
+    reply: ReplySink,
+) {
     let query = match method {
         HistoryMethod::Scan => {
             let answer = match read_params::<ScanParams>(params) {
@@ -27,6 +38,7 @@ pub(super) fn handle(host: &Host, id: Id, method: HistoryMethod, params: Option<
             };
             return reply(Encode::Text(answer));
         }
+        HistoryMethod::Import => return history_import::handle(host, principal, id, params, reply),
         HistoryMethod::List => read_params(params).and_then(query),
     };
     let query = match query {

@@ -5,6 +5,7 @@ pub(crate) mod answer;
 mod call_cost;
 mod handover;
 pub(crate) mod history;
+mod history_import;
 mod import;
 mod peer;
 mod presence;

@@ -71,6 +71,8 @@ impl SessionHubClient {
             | SessionsCall::Restore
             | SessionsCall::SetActiveProvider(_)
             | SessionsCall::BrowseActions
+            | SessionsCall::Waiting
+            | SessionsCall::Pin(_)
             | SessionsCall::AnswerTrust(_) => answer(&id, visit.call(call).await, reply),
             SessionsCall::TypesForFolder(_)
             | SessionsCall::Create(_)
@@ -84,6 +86,7 @@ impl SessionHubClient {
             | SessionsCall::Unarchive(_)
             | SessionsCall::Delete(_)
             | SessionsCall::DeleteChat(_)
+            | SessionsCall::Answer(_)
             | SessionsCall::SetRead(_) => {
                 self.host.env().spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
             }

@@ -1,9 +1,13 @@
 //! Acting on sessions through their providers.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::{Management, ManagementError, SessionsEvent};
 use crate::ids::{SessionId, Uri};
-use crate::provider::ReadState;
+use crate::provider::{InputAnswer, ReadState, SessionsChange};
 use crate::session::ChatDeletion;
+use crate::state_store::{StateChange, StateStoreError};
 
 /// The result of deleting several sessions.
 #[derive(Debug, Default)]
@@ -40,6 +44,53 @@ impl Management {
     pub async fn unarchive_session(&self, session: &SessionId) -> Result<(), ManagementError> {
         let (_, provider) = self.route(session)?;
         Ok(provider.unarchive_session(session).await?)
+    }
+
+    /// Pins a session, or unpins it. The list announces it as changed.
+    pub fn pin(&self, session: &SessionId, is_pinned: bool) -> Result<(), ManagementError> {
+        let known = match self.route(session) {
+            Ok((known, _)) => Some(known),
+            // A pin of a missing session can be removed.
+            Err(_) if !is_pinned => None,
+            Err(error) => return Err(error),
+        };
+        let change = |is_pinned| StateChange::Pin { session: session.clone(), is_pinned };
+        match self.shared.remember(change(is_pinned)) {
+            Err(StateStoreError::TooManyPins) => {
+                self.unpin_missing();
+                self.shared.remember(change(is_pinned))?;
+            }
+            done => done?,
+        }
+        if let Some(known) = known {
+            self.shared.tell(SessionsEvent::Sessions(Arc::new(SessionsChange::changed([known]))));
+        }
+        Ok(())
+    }
+
+    /// The pinned sessions.
+    pub fn pins(&self) -> HashSet<SessionId> {
+        self.shared.persistent_state(|state| state.pinned.iter().cloned().collect())
+    }
+
+    /// Removes the pins of sessions that are not listed any more.
+    fn unpin_missing(&self) {
+        let mut inner = self.shared.current();
+        let pinned = inner.persistent_state.pinned.clone();
+        for session in pinned.into_iter().filter(|session| inner.aggregate.get(session).is_none()).collect::<Vec<_>>() {
+            self.shared.try_remember(&mut inner, StateChange::Pin { session, is_pinned: false });
+        }
+    }
+
+    /// Answers a pending request of a session for a person's input.
+    pub async fn answer_request(
+        &self,
+        session: &SessionId,
+        request: &str,
+        answer: InputAnswer,
+    ) -> Result<(), ManagementError> {
+        let (_, provider) = self.route(session)?;
+        Ok(provider.answer_request(session, request, answer).await?)
     }
 
     /// Marks a session as read or unread.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
+use grove_wire::ahp::{ChatInputAnswer, ChatInputResponseKind};
+use indexmap::IndexMap;
 use tokio::sync::broadcast;
 
 pub use self::error::ProviderError;
@@ -144,6 +146,16 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
         Err(self.unsupported("mark sessions as read"))
     }
 
+    /// Answers a pending request for a person's input ([`SessionState::waiting`](crate::session::SessionState::waiting)).
+    async fn answer_request(
+        &self,
+        _session: &SessionId,
+        _request: &str,
+        _answer: InputAnswer,
+    ) -> Result<(), ProviderError> {
+        Err(self.unsupported("answer requests"))
+    }
+
     /// Sends a message in a new chat: the first one of a new session, a further one of any other. Returns the updated
     /// session, which may have replaced the new one.
     async fn send_and_create_chat(
@@ -275,6 +287,25 @@ pub struct BrowseOffer {
     pub label: Arc<str>,
     /// Distinguishes it from others of that name.
     pub description: Option<Arc<str>>,
+}
+
+/// A person's answer to a pending request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputAnswer {
+    /// To a permission request.
+    Permission {
+        /// The tool may run.
+        is_approved: bool,
+        /// The chosen option.
+        option: Option<String>,
+    },
+    /// To questions.
+    Input {
+        /// The kind of answer.
+        response: ChatInputResponseKind,
+        /// The answers by the ids of the questions.
+        answers: Option<IndexMap<String, ChatInputAnswer>>,
+    },
 }
 
 /// The read mark of a session.

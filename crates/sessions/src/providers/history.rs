@@ -294,6 +294,7 @@ fn state(entry: &CatalogEntry, resource: &Uri, changes: Arc<[session::ChatFileCh
         capabilities: SessionCapabilities::default(),
         main_chat: Arc::new(main_chat),
         more_chats: Vec::new(),
+        waiting: Arc::default(),
     }
 }
 

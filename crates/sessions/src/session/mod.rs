@@ -21,7 +21,7 @@ pub use self::chat::Chat;
 pub use self::derive::ChatDeletion;
 pub use self::github::{GitHubInfo, PullRequest};
 pub use self::state::{
-    ChatFileChange, ChatState, FileOperation, Interactivity, Mode, SessionCapabilities, SessionState,
+    ChatFileChange, ChatState, FileOperation, InputRequest, Interactivity, Mode, SessionCapabilities, SessionState,
 };
 pub use self::status::{SessionStatus, StatusBits};
 pub use self::title::{UNTITLED, first_title};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_core::Timestamp;
+use grove_wire::ahp::SessionInputRequest;
 use serde::{Deserialize, Serialize};
 
 use super::github::GitHubInfo;
@@ -33,6 +34,21 @@ pub struct SessionState {
     /// The other chats, in the order of their creation.
     #[serde(default)]
     pub more_chats: Vec<Arc<ChatState>>,
+    /// The pending requests for a person's input, as far as the provider knows them.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub waiting: Arc<[Arc<InputRequest>]>,
+}
+
+/// A pending permission request, or pending questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputRequest {
+    /// Its id within the session.
+    pub id: Arc<str>,
+    /// The chat that asks, by its URI in the list.
+    pub chat: Uri,
+    /// Its content, in the shape of the Agent Host Protocol.
+    pub content: SessionInputRequest,
 }
 
 /// The abilities of a session.

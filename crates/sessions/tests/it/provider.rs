@@ -144,6 +144,7 @@ impl TestProvider {
             capabilities,
             main_chat: Arc::new(main_chat),
             more_chats: Vec::new(),
+            waiting: Arc::default(),
         };
         let id = self.id.session(local).unwrap();
         let identity = SessionIdentity { id, resource, provider_id: self.id.clone(), created_at: at };

@@ -12,6 +12,7 @@ use crate::ahp::{self, SessionAction};
 use crate::copilot::methods::Method as CopilotMethod;
 use crate::file_uri;
 use crate::v1;
+use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::policy::{PolicyAllowParams, PolicyMethod, RuleTarget};
 use crate::x_grove::sessions::SessionsMethod;
 use crate::x_grove::{self, PermissionsParams};
@@ -109,6 +110,8 @@ pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> Sco
         x_grove::Method::Permissions if read::<PermissionsParams>(params).is_none_or(|params| params.revoke) => {
             ScopeSet::NONE.with(Scope::Approve)
         }
+        // It creates a session.
+        x_grove::Method::History(HistoryMethod::Import) => ScopeSet::NONE.with(Scope::Prompt),
         // A stored rule counts for other sessions too.
         x_grove::Method::Policy(PolicyMethod::Allow) => match read::<PolicyAllowParams>(params) {
             Some(params) if params.target == RuleTarget::Session => ScopeSet::NONE,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum HistoryMethod {
     List,
     Scan,
+    Import,
 }
 
 impl HistoryMethod {
@@ -18,8 +19,33 @@ impl HistoryMethod {
         match self {
             HistoryMethod::List => "x-grove/history/list",
             HistoryMethod::Scan => "x-grove/history/scan",
+            HistoryMethod::Import => "x-grove/history/import",
         }
     }
+}
+
+/// Makes a session of this host from such a session, so that it can be continued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryImportParams {
+    /// The session's URI.
+    pub resource: String,
+    /// The agent that continues it. By default the tool's own, if the host has that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// True to import it once more, under another id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_id: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryImportResult {
+    /// The URI of the new session.
+    pub session: String,
+    /// What is missing in it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The member of a row's `_meta` that marks such a session.

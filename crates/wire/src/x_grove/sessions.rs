@@ -5,12 +5,16 @@
 //! is named by its id, `providerId:localId`. No session is named by `channel` here.
 
 mod call;
+mod filter;
 pub(crate) mod row;
+pub(crate) mod waiting;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::call::{SessionsCall, SessionsCallError, SessionsOutcome};
+pub use self::filter::*;
 pub use self::row::*;
+pub use self::waiting::*;
 
 /// The default and the maximum number of rows of a page.
 pub const DEFAULT_LIST_ROWS: usize = 200;
@@ -67,6 +71,9 @@ methods! {
     BrowseActions => "browseActions",
     Browse => "browse",
     AnswerTrust => "answerTrust",
+    Pin => "pin",
+    Waiting => "waiting",
+    Answer => "answer",
 }
 
 /// The page of a list; by default the first one.
@@ -78,16 +85,26 @@ pub struct SessionsListParams {
     pub cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// Lists matching sessions alone. All pages of a list need the same one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<SessionListFilter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grouping: Option<SessionListGrouping>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sort: Option<SessionListSort>,
 }
 
-/// The most recently created session comes first. That order never changes, so no row is missed between two pages.
+/// Pinned sessions come first. The rest is in the requested order.
+///
+/// The order by creation never changes, so no row is missed between two pages. In the order of changes a session only
+/// moves forward, and the client is told of the row that moved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionsListResult {
     pub sessions: Vec<SessionListRow>,
-    /// The total number of rows.
+    /// The total number of rows that match.
     pub total: usize,
-    /// The groups, in order, on the first page.
+    /// The groups of the matching rows, in order, on the first page of a list by project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<SessionListGroup>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -369,6 +386,13 @@ pub struct DeleteChatResult {
 pub struct SetReadParams {
     pub session: String,
     pub read: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PinParams {
+    pub session: String,
+    pub pinned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

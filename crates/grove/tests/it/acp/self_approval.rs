@@ -119,7 +119,10 @@ async fn an_agent_cannot_approve_its_own_requests() {
                    "approved": true, "confirmed": "user-action"}}});
     let always = json!({"jsonrpc": "2.0", "id": 2, "method": "x-grove/policy/allow", "params": {"channel": chat,
         "request": call["toolCallId"], "target": "session", "rule": "[[rules]]\nallow = \"any\"\n"}});
-    stage.place.write("frames", format!("{hello}\n{always}\n{action}\n"));
+    let listed = json!({"jsonrpc": "2.0", "id": 3, "method": "x-grove/sessions/answer", "params": {
+        "session": format!("local-agent-host:agent-host-{SESSION}"), "request": call["toolCallId"],
+        "answer": {"kind": "permission", "approved": true}}});
+    stage.place.write("frames", format!("{hello}\n{always}\n{listed}\n{action}\n"));
     // An editor answers the first question that it is asked.
     let hello = request(json!(1), "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
     let resume = request(json!(2), "session/resume", json!({"sessionId": ID, "cwd": "/", "mcpServers": []}));
@@ -130,8 +133,10 @@ async fn an_agent_cannot_approve_its_own_requests() {
     for name in ["plain", "forked", "raw", "editor"] {
         let output = output_of(&stage, name).await;
         assert!(output.contains("is for persons alone"), "{name}: {output}");
-        let is_rule_refused = output.contains("x-grove/policy/allow is for persons alone");
-        assert_eq!(is_rule_refused, name == "raw", "{name}: {output}");
+        for method in ["x-grove/policy/allow", "x-grove/sessions/answer"] {
+            let is_refused = output.contains(&format!("{method} is for persons alone"));
+            assert_eq!(is_refused, name == "raw", "{name}: {output}");
+        }
         let waits = client.chat(&chat).active_turn.as_ref().map(|turn| turn.id.clone());
         assert_eq!(waits.as_deref(), Some("t"), "{name}: it still waits");
     }
@@ -155,8 +160,8 @@ async fn an_agent_cannot_approve_its_own_requests() {
     };
     let attempts = audited("agent-attempt");
     assert!(attempts.iter().all(|attempt| attempt["outcome"] == "refused"), "{attempts:#?}");
-    // Each approval of the helpers and of the terminal, and the rule.
-    assert_eq!(attempts.len(), 6, "{attempts:#?}");
+    // Each approval of the helpers and of the terminal, the rule, and the answer in the list.
+    assert_eq!(attempts.len(), 7, "{attempts:#?}");
     let approvals = audited("approve");
     assert_eq!(approvals.last().unwrap()["outcome"], "done", "{approvals:#?}");
     assert_eq!(approvals.last().unwrap()["detail"], "rm x", "{approvals:#?}");

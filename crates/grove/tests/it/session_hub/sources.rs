@@ -61,6 +61,22 @@ async fn what_other_hosts_have_and_other_tools_left_is_in_the_same_list_once() {
     assert_eq!((&old["title"], &old["chats"][0]["interactivity"]), (&json!("old words"), &json!("readOnly")));
     let refused = page.refused("archive", json!({"session": old["id"]})).await;
     assert!(refused.code == -32602 && refused.message.contains("read-only"), "{refused:?}");
+    // A person continues it with an agent of this host. The list has both: the copy, and the original.
+    let imported = json!({"resource": old["resource"], "agent": "scripted"});
+    let session = page.ask("x-grove/history/import", imported.clone()).await.unwrap()["session"].take();
+    assert!(session.as_str().unwrap().starts_with("scripted:/"), "{session}");
+    let shown = near.run(&["show", session.as_str().unwrap()]);
+    assert!(shown.stdout.contains("old words"), "{}", shown.stderr);
+    assert!(page.ask("x-grove/history/import", imported).await.is_err(), "its id is used");
+    let again = json!({"resource": old["resource"], "agent": "scripted", "newId": true});
+    let again = page.ask("x-grove/history/import", again).await.unwrap()["session"].take();
+    assert_ne!(again, session);
+    let unknown = json!({"resource": "claude:/none"});
+    assert_eq!(page.ask("x-grove/history/import", unknown).await.unwrap_err().code, -32001);
+    for made in [session, again] {
+        let removed = near.run(&["rm", "--yes", made.as_str().unwrap()]);
+        assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    }
     let view = page.get("open", json!({"resource": old["resource"]})).await;
     assert_eq!(view["session"]["id"], old["id"]);
     let view = page.told("view", |view| view["activeSession"]["id"] == old["id"]).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_core::Timestamp;
 use grove_wire::ahp::{
     ChangesetState, ChangesetStatus, ChatState as HostChat, ChatSummary, FileEdit, ResponsePart, SessionChatSummary,
-    SessionLifecycle, SessionState as HostSession, ToolCallState, ToolResultContent, Turn, time,
+    SessionInputRequest, SessionLifecycle, SessionState as HostSession, ToolCallState, ToolResultContent, Turn, time,
 };
 use indexmap::IndexMap;
 
@@ -15,6 +15,8 @@ use crate::session::{ChatFileChange, FileOperation, Mode, StatusBits};
 
 /// The most changed files of a chat. Further ones are left out.
 pub const MAX_CHANGES: usize = 1_000;
+/// The most pending requests of a session that are shown in the list. Further ones are shown in the session.
+pub const MAX_WAITING: usize = 32;
 
 /// The details from the channels of a session. They stay after the subscriptions end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +35,8 @@ pub(super) struct SessionDetails {
     pub(super) chats: HashMap<String, ChatDetails>,
     /// Its branch, if its host answers that question.
     pub(super) branch: Option<String>,
+    /// The pending requests that a person can answer, by the session's own state.
+    pub(super) waiting: Vec<SessionInputRequest>,
 }
 
 /// The details of a chat, the main one or another. Unknown facts are absent.
@@ -87,6 +91,7 @@ impl SessionDetails {
             summaries: session.chats.iter().map(listed).collect(),
             chats,
             branch,
+            waiting: session.input_needed.iter().flatten().filter(is_for_person).take(MAX_WAITING).cloned().collect(),
         }
     }
 
@@ -102,14 +107,22 @@ impl SessionDetails {
 
     /// Returns whether some of it holds only during a subscription.
     pub(super) fn is_live(&self) -> bool {
-        self.loading || self.chats.values().any(|chat| chat.status.is_some() || chat.description.is_some())
+        self.loading
+            || !self.waiting.is_empty()
+            || self.chats.values().any(|chat| chat.status.is_some() || chat.description.is_some())
     }
 
     /// Drops the facts that hold only during a subscription.
     pub(super) fn settle(&mut self) {
         self.loading = false;
+        self.waiting.clear();
         self.chats.values_mut().for_each(|chat| (chat.status, chat.description) = (None, None));
     }
+}
+
+/// Returns whether a person can answer a request in a list: other kinds need the session itself, or a client's tool.
+fn is_for_person(request: &&SessionInputRequest) -> bool {
+    matches!(request, SessionInputRequest::ChatInput(_) | SessionInputRequest::ToolConfirmation(_))
 }
 
 /// A chat of a session's state as a list shows it.

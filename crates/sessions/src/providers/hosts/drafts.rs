@@ -59,6 +59,7 @@ pub(super) fn create(shared: &HostState, workspace: &SessionWorkspace) -> Result
         capabilities: capabilities(agent),
         main_chat: Arc::new(ChatState::untitled(resource, created_at)),
         more_chats: Vec::new(),
+        waiting: Arc::default(),
     };
     let source = SessionSource::new(identity, state);
     let session = source.session();

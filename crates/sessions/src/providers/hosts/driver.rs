@@ -1,6 +1,6 @@
 //! The driver of a host: its connection, its list, and the subscriptions to its sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ use crate::provider::Availability;
 
 /// The most running sessions that are subscribed to: those that changed last. Of further ones only the list tells.
 pub const MAX_FOLLOWED: usize = 8;
+/// The most sessions that wait for a person and are followed, so that their requests can be answered in the list. Of
+/// further ones only the list tells.
+pub const MAX_WAITING_FOLLOWED: usize = 64;
 /// The time for which changes of the list are gathered before it is cached.
 const KEEP_PAUSE: Duration = Duration::from_secs(2);
 
@@ -229,13 +232,15 @@ fn agents(state: &ResourceState) -> &[AgentInfo] {
     state.root().map(|root| root.agents.as_slice()).unwrap_or_default()
 }
 
-/// The sessions to subscribe to: the opened ones, and the newest running ones.
+/// The sessions to subscribe to, each once: the opened ones, the newest running ones, and those that wait for a person.
 fn wanted(shared: &HostState, opened: &HashMap<String, usize>, depth: ListenDepth) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
     if depth == ListenDepth::ListAlone {
         return wanted;
     }
-    wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|host_uri| !opened.contains_key(host_uri)));
+    let further = shared.running(MAX_FOLLOWED).into_iter().chain(shared.waiting(MAX_WAITING_FOLLOWED));
+    let mut known: HashSet<String> = wanted.iter().cloned().collect();
+    wanted.extend(further.filter(|host_uri| known.insert(host_uri.clone())));
     wanted
 }
 

@@ -24,6 +24,7 @@
 //! events about that session are held back meanwhile, so that both are never listed at once. If sending fails, it is a
 //! draft again.
 
+mod answers;
 pub(crate) mod browse;
 pub(crate) mod cache;
 pub(crate) mod details;

@@ -20,13 +20,16 @@ use super::drafts::{self, LISTING_TIMEOUT, disconnected, dispatch_error, request
 use super::message::{check_images, message};
 use super::retry_delays::new_name;
 use super::table::RowView;
-use super::{HostProvider, browse};
+use super::{HostProvider, answers, browse};
 use crate::ids::{Icon, ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{
-    Availability, BrowseAction, BrowseOutcome, BrowseRequest, ProviderCapabilities, ProviderEnvironment, ProviderError,
-    ProviderEvent, ReadState, SendOptions, SessionType, SessionsProvider, SupportedAttachments,
+    Availability, BrowseAction, BrowseOutcome, BrowseRequest, InputAnswer, ProviderCapabilities, ProviderEnvironment,
+    ProviderError, ProviderEvent, ReadState, SendOptions, SessionType, SessionsProvider, SupportedAttachments,
 };
 use crate::session::{ChatDeletion, Session, SessionWorkspace};
+
+/// The reason why there is nothing to answer.
+const ANSWERED: &str = "the session does not wait for this answer any more: it was answered, or its turn ended";
 
 #[async_trait]
 impl SessionsProvider for HostProvider {
@@ -243,6 +246,20 @@ impl SessionsProvider for HostProvider {
             }
         }
         Ok(())
+    }
+
+    async fn answer_request(
+        &self,
+        session: &SessionId,
+        request: &str,
+        answer: InputAnswer,
+    ) -> Result<(), ProviderError> {
+        let (_, row) = self.row(session)?;
+        let waiting = row.session.state().waiting.clone();
+        let known = waiting.iter().find(|known| &*known.id == request);
+        let known = known.ok_or_else(|| ProviderError::Refused(ANSWERED.to_owned()))?;
+        let (chat, action) = answers::action(&known.content, answer)?;
+        self.tell(chat, action).await
     }
 
     async fn send_and_create_chat(&self, session: &SessionId, options: SendOptions) -> Result<Session, ProviderError> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use grove_core::Timestamp;
-use grove_wire::ahp::{AgentInfo, ChatInteractivity, ChatOrigin, SessionChatSummary, SessionSummary, time};
+use grove_wire::ahp::{
+    AgentInfo, ChatInteractivity, ChatOrigin, SessionChatSummary, SessionInputRequest, SessionSummary, time,
+};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -12,7 +14,8 @@ use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
 use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH};
 use crate::session::{
-    ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace, StatusBits, UNTITLED,
+    ChatState, InputRequest, Interactivity, SessionCapabilities, SessionState, SessionStatus, SessionWorkspace,
+    StatusBits, UNTITLED,
 };
 
 /// The metadata keys that a host may give for a session's origin, beside the members of the protocol.
@@ -134,7 +137,26 @@ pub(super) fn state(known: &SessionFacts<'_>) -> SessionState {
         capabilities: known.agent.map(capabilities).or(before.map(|before| before.capabilities)).unwrap_or_default(),
         main_chat,
         more_chats: chats.into_iter().map(Arc::new).collect(),
+        waiting: waiting(known),
     }
+}
+
+/// The pending requests. Those of the last state are kept if they are the same, so that they are copied once.
+fn waiting(known: &SessionFacts<'_>) -> Arc<[Arc<InputRequest>]> {
+    let before = known.before.map(|before| &*before.waiting).unwrap_or_default();
+    let request = |content: &SessionInputRequest| {
+        let id = content.id()?;
+        if let Some(known) = before.iter().find(|known| &*known.id == id && known.content == *content) {
+            return Some(known.clone());
+        }
+        let chat = match content {
+            SessionInputRequest::ChatInput(request) => &request.chat,
+            SessionInputRequest::ToolConfirmation(request) => &request.chat,
+            _ => return None,
+        };
+        Some(Arc::new(InputRequest { id: id.into(), chat: known.host.here(chat), content: content.clone() }))
+    };
+    known.details.waiting.iter().filter_map(request).collect()
 }
 
 fn metadata(known: &SessionFacts<'_>) -> Metadata {

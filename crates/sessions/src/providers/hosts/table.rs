@@ -413,6 +413,17 @@ impl HostState {
         running.into_iter().take(most).map(|(_, host_uri)| host_uri.clone()).collect()
     }
 
+    /// The sessions that wait for a person, by the list, the one that changed last first, at most so many.
+    pub(super) fn waiting(&self, most: usize) -> Vec<String> {
+        let table = self.table();
+        let says_waiting = |summary: &SessionSummary| bits(summary).status == SessionStatus::NeedsInput;
+        let rows = table.rows.iter().filter(|(_, row)| row.summary.as_ref().is_some_and(says_waiting));
+        let mut waiting: Vec<(Timestamp, &String)> =
+            rows.map(|(host_uri, row)| (row.source.session().updated_at(), host_uri)).collect();
+        waiting.sort_unstable_by(|a, b| b.cmp(a));
+        waiting.into_iter().take(most).map(|(_, host_uri)| host_uri.clone()).collect()
+    }
+
     /// Notes that the rows are up to date.
     pub(super) fn is_seen(&self) {
         let mut table = self.table();

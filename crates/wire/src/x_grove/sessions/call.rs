@@ -35,6 +35,9 @@ pub enum SessionsCall {
     BrowseActions,
     Browse(BrowseParams),
     AnswerTrust(AnswerTrustParams),
+    Pin(PinParams),
+    Waiting,
+    Answer(AnswerParams),
 }
 
 /// The result of a call.
@@ -50,6 +53,7 @@ pub enum SessionsOutcome {
     DeletedChat(DeleteChatResult),
     BrowseActions(BrowseActionsResult),
     Browsed(BrowseResult),
+    Waiting(WaitingResult),
     /// Done, without further data.
     Done {},
 }
@@ -95,6 +99,9 @@ impl SessionsCall {
             SessionsMethod::BrowseActions => Ok(SessionsCall::BrowseActions),
             SessionsMethod::Browse => of(params).map(SessionsCall::Browse),
             SessionsMethod::AnswerTrust => of(params).map(SessionsCall::AnswerTrust),
+            SessionsMethod::Pin => of(params).map(SessionsCall::Pin),
+            SessionsMethod::Waiting => Ok(SessionsCall::Waiting),
+            SessionsMethod::Answer => of(params).map(SessionsCall::Answer),
         };
         read.map_err(|error| SessionsCallError { method: method.as_str(), error })
     }

@@ -6,6 +6,8 @@ use serde_json::Value;
 /// The maximum numbers of chats in a row and of changed files in a chat: the first ones are sent.
 pub const MAX_ROW_CHATS: usize = 200;
 pub const MAX_ROW_CHANGES: usize = 200;
+/// The maximum length of the activity of a row, in characters.
+pub const MAX_ACTIVITY_CHARS: usize = 160;
 
 /// A session. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +41,20 @@ pub struct SessionListRow {
     pub group: Option<String>,
     /// The context keys of the row.
     pub context: RowContext,
+    /// Pinned rows come first in every list.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pinned: bool,
+    /// The activity of a running session as one line of text, at most [`MAX_ACTIVITY_CHARS`]. A change of it alone is
+    /// told at most once a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
+    /// The number of requests that wait for a person, if the provider knows it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waiting: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
