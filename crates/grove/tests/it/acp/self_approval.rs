@@ -119,7 +119,11 @@ async fn an_agent_cannot_approve_its_own_requests() {
                    "approved": true, "confirmed": "user-action"}}});
     let always = json!({"jsonrpc": "2.0", "id": 2, "method": "x-grove/policy/allow", "params": {"channel": chat,
         "request": call["toolCallId"], "target": "session", "rule": "[[rules]]\nallow = \"any\"\n"}});
-    stage.place.write("frames", format!("{hello}\n{always}\n{action}\n"));
+    let rule = json!({"jsonrpc": "2.0", "id": 3, "method": "x-grove/policy/add",
+        "params": {"toml": "[[policy.rules]]\nallow = \"any\"\n"}});
+    let install = json!({"jsonrpc": "2.0", "id": 4, "method": "x-grove/agents/install",
+        "params": {"id": "codex", "version": "1"}});
+    stage.place.write("frames", format!("{hello}\n{always}\n{rule}\n{install}\n{action}\n"));
     // An editor answers the first question that it is asked.
     let hello = request(json!(1), "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
     let resume = request(json!(2), "session/resume", json!({"sessionId": ID, "cwd": "/", "mcpServers": []}));
@@ -132,6 +136,10 @@ async fn an_agent_cannot_approve_its_own_requests() {
         assert!(output.contains("is for persons alone"), "{name}: {output}");
         let is_rule_refused = output.contains("x-grove/policy/allow is for persons alone");
         assert_eq!(is_rule_refused, name == "raw", "{name}: {output}");
+        for method in ["x-grove/policy/add", "x-grove/agents/install"] {
+            let is_refused = output.contains(&format!("{method} is for persons alone"));
+            assert_eq!(is_refused, name == "raw", "{name}: {output}");
+        }
         let waits = client.chat(&chat).active_turn.as_ref().map(|turn| turn.id.clone());
         assert_eq!(waits.as_deref(), Some("t"), "{name}: it still waits");
     }
