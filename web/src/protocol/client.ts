@@ -97,14 +97,14 @@ export class Client implements ConnectionOwner {
     this.#connection.retryNow();
   }
 
-  async request<M extends keyof Requests>(method: M, params: Requests[M]): Promise<Results[M]> {
+  async request<M extends keyof Requests>(method: M, params: Requests[M], patience?: number): Promise<Results[M]> {
     if (!this.#peer) throw new NoAnswer('not connected to the host');
-    return this.#peer.request(method, params);
+    return this.#peer.request(method, params, patience);
   }
 
-  /** Calls one of Grove's protocol extensions, whose types are not generated. */
-  async requestOwn(method: `x-grove/${string}`, params: Record<string, unknown>): Promise<unknown> {
-    return this.request(method as keyof Requests, params as never);
+  /** Calls one of Grove's protocol extensions, whose types are not generated. `patience` is for those that take long. */
+  async requestOwn(method: `x-grove/${string}`, params: Record<string, unknown>, patience?: number): Promise<unknown> {
+    return this.request(method as keyof Requests, params as never, patience);
   }
 
   /** Opens a channel and calls back after each possible change. Opening it again shares it. */
