@@ -33,6 +33,16 @@ export class Loaded<T> {
   }
 }
 
+/** Calls a function once the page is connected, and after each reconnection, until the result is called. */
+export function onConnection(
+  host: { status: { kind: string }; onConnected: Set<() => void> },
+  load: () => void,
+): () => void {
+  host.onConnected.add(load);
+  if (host.status.kind === 'online') load();
+  return () => host.onConnected.delete(load);
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

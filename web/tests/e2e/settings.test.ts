@@ -7,7 +7,7 @@ import jsQR from 'jsqr';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  conversation,
+  answers,
   dataFolder,
   type Host,
   newSession,
@@ -130,6 +130,8 @@ describe('agents', () => {
     executable(join(bin, 'gemini'), '#!/bin/sh\necho 0.60.0\n');
     await page.getByRole('button', { name: 'Check again' }).click();
     await gemini.getByText('0.60.0', { exact: true }).waitFor();
+    await gemini.getByText('0.61.0 available').waitFor();
+    await page.reload();
     await gemini.getByText('0.61.0 available').waitFor();
     await gemini.getByText(join(bin, 'gemini')).waitFor();
     expectQuiet();
@@ -280,7 +282,7 @@ describe('rules', () => {
         ]),
       );
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
-      await conversation(page).getByText(`after ${command}`).waitFor();
+      await answers(page).getByText(`after ${command}`).waitFor();
     }
     await show(page, 'rules');
     await page.getByRole('button', { name: 'Add a rule' }).first().click();
@@ -297,6 +299,7 @@ describe('rules', () => {
     expect(await page.locator('.difference').count()).toBe(2);
     await page.getByRole('button', { name: 'Suggest rules' }).click();
     await page.getByText('would have given 2 of your answers').waitFor();
+    if (pictures) await page.screenshot({ path: join(pictures, 'backtest.png'), fullPage: true });
     expect(readFileSync(config, 'utf8')).toBe('');
 
     await page.locator('.tried').getByRole('button', { name: 'Add a rule' }).click();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Agents, grouped } from '../../src/store/agents.svelte';
 import { applyAppearance, chooseDensity, chooseTheme, chosenTheme } from '../../src/store/appearance';
 import { KnownHosts } from '../../src/store/known_hosts.svelte';
-import { Loaded } from '../../src/store/loaded.svelte';
+import { Loaded, onConnection } from '../../src/store/loaded.svelte';
 import { Policy } from '../../src/store/policy.svelte';
 import { isLoopback, pairingLink, Tokens } from '../../src/store/tokens.svelte';
 import { quoted, ruleToml, subjectOf } from '../../src/text/rules';
@@ -58,6 +58,21 @@ describe('fetched data', () => {
     expect([loaded.value, loaded.busy]).toEqual([2, false]);
     await loaded.take(Promise.reject(new Error('away')));
     expect([loaded.value, loaded.problem, loaded.busy]).toEqual([2, 'away', false]);
+  });
+});
+
+describe('a connection', () => {
+  test('that is new has data fetched, for as long as it is shown', () => {
+    const host = { status: { kind: 'connecting' }, onConnected: new Set<() => void>() };
+    let loads = 0;
+    const stop = onConnection(host, () => loads++);
+    expect(loads).toBe(0);
+    for (const connected of host.onConnected) connected();
+    expect(loads).toBe(1);
+    stop();
+    expect(host.onConnected.size).toBe(0);
+    onConnection({ ...host, status: { kind: 'online' } }, () => loads++);
+    expect(loads).toBe(2);
   });
 });
 
