@@ -30,14 +30,14 @@ pub(crate) const STARTS: usize = 2;
 pub(crate) const MAX_ID: usize = 200;
 
 /// The version of a program's file.
-type FileStamp = Option<(SystemTime, u64)>;
+type ProgramStamp = Option<(SystemTime, u64)>;
 
 pub(super) struct AgentAdministration {
     host: WeakHost,
     backends: Arc<Backends>,
     load: SettingsLoader,
     /// The versions that programs have told, by program. One entry for each agent.
-    versions: Mutex<HashMap<String, (VersionQuestion, FileStamp, Option<String>)>>,
+    versions: Mutex<HashMap<String, (VersionQuestion, ProgramStamp, Option<String>)>>,
     /// The ways to log in that agents have told, by agent.
     logins: Mutex<BTreeMap<String, Vec<LoginMethod>>>,
     installation: InstallationSlot,
@@ -126,19 +126,20 @@ impl AgentAdministration {
             )));
         }
         let begun = self.installation.begin(&params.id, known);
-        begun.map_err(|running| wrong_state(format!("{running} is being installed: wait for it, or cancel it")))?;
+        let number =
+            begun.map_err(|running| wrong_state(format!("{running} is being installed: wait for it, or cancel it")))?;
         let (slot, backends, host, load) =
             (self.installation.clone(), self.backends.clone(), self.host.clone(), self.load.clone());
         let task = tokio::spawn(async move {
-            let progress = |line: &str| slot.push(line);
+            let progress = |line: &str| slot.push(number, line);
             let installed = prepared.carry_out(&settings, progress).await;
             if let (Ok(_), Some(host), Ok(settings)) = (&installed, host.upgrade(), load()) {
                 // A host that stops needs no agents.
                 backends.reread(&settings, &host).await.unwrap_or_default();
             }
-            slot.end(installed.map(drop).map_err(|error| format!("{error:#}")));
+            slot.end(number, installed.map(drop).map_err(|error| format!("{error:#}")));
         });
-        self.installation.started(task.abort_handle());
+        self.installation.started(number, task.abort_handle());
         lock(&self.versions).clear();
         Ok(self.install_status(&InstallStatusParams::default()))
     }
@@ -187,8 +188,8 @@ impl AgentAdministration {
     /// The versions in the order of the offers. Programs whose files have not changed are not asked again.
     async fn versions(&self, offers: &[Offer]) -> Vec<Option<String>> {
         let questions: Vec<VersionQuestion> = offers.iter().map(VersionQuestion::of).collect();
-        let stamps: Vec<FileStamp> = questions.iter().map(stamp).collect();
-        let is_known = |offer: &Offer, question: &VersionQuestion, stamp: &FileStamp| {
+        let stamps: Vec<ProgramStamp> = questions.iter().map(stamp).collect();
+        let is_known = |offer: &Offer, question: &VersionQuestion, stamp: &ProgramStamp| {
             let known = lock(&self.versions);
             known.get(&offer.id).filter(|(q, s, _)| q == question && s == stamp).map(|(.., version)| version.clone())
         };
@@ -226,8 +227,8 @@ fn search_path() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-fn stamp(question: &VersionQuestion) -> FileStamp {
-    let of = |program: &PathBuf| -> FileStamp {
+fn stamp(question: &VersionQuestion) -> ProgramStamp {
+    let of = |program: &PathBuf| -> ProgramStamp {
         let metadata = Path::new(program).metadata().ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
     };

@@ -14,6 +14,8 @@ pub(crate) const MAX_LINES: usize = 500;
 pub(super) struct InstallationSlot(Arc<Mutex<Option<Installation>>>);
 
 struct Installation {
+    /// Distinguishes it from earlier ones, whose tasks may still be ending.
+    number: u64,
     id: String,
     version: String,
     state: InstallationState,
@@ -25,13 +27,15 @@ struct Installation {
 }
 
 impl InstallationSlot {
-    /// Reserves the slot. The error is the agent that is being installed.
-    pub(super) fn begin(&self, id: &str, version: &str) -> Result<(), String> {
+    /// Reserves the slot, and returns the number of the installation. The error is the agent that is being installed.
+    pub(super) fn begin(&self, id: &str, version: &str) -> Result<u64, String> {
         let mut slot = self.slot();
         if let Some(running) = slot.as_ref().filter(|one| one.state == InstallationState::Running) {
             return Err(running.id.clone());
         }
+        let number = slot.as_ref().map_or(0, |last| last.number + 1);
         *slot = Some(Installation {
+            number,
             id: id.to_owned(),
             version: version.to_owned(),
             state: InstallationState::Running,
@@ -40,19 +44,20 @@ impl InstallationSlot {
             error: None,
             task: None,
         });
-        Ok(())
+        Ok(number)
     }
 
-    /// Sets the task that cancelling ends.
-    pub(super) fn started(&self, task: AbortHandle) {
-        if let Some(one) = self.slot().as_mut() {
-            one.task = Some(task);
+    /// Sets the task that cancelling ends. If the installation was cancelled meanwhile, the task ends now.
+    pub(super) fn started(&self, number: u64, task: AbortHandle) {
+        match running(&mut self.slot(), number) {
+            Some(one) => one.task = Some(task),
+            None => task.abort(),
         }
     }
 
     /// Adds a line of output.
-    pub(super) fn push(&self, line: &str) {
-        if let Some(one) = self.slot().as_mut() {
+    pub(super) fn push(&self, number: u64, line: &str) {
+        if let Some(one) = running(&mut self.slot(), number) {
             if one.lines.len() == MAX_LINES {
                 one.lines.pop_front();
             }
@@ -62,8 +67,8 @@ impl InstallationSlot {
     }
 
     /// Ends the installation, unless it was cancelled.
-    pub(super) fn end(&self, outcome: Result<(), String>) {
-        if let Some(one) = self.slot().as_mut().filter(|one| one.state == InstallationState::Running) {
+    pub(super) fn end(&self, number: u64, outcome: Result<(), String>) {
+        if let Some(one) = running(&mut self.slot(), number) {
             (one.state, one.error) = match outcome {
                 Ok(()) => (InstallationState::Done, None),
                 Err(error) => (InstallationState::Failed, Some(error)),
@@ -106,6 +111,11 @@ impl InstallationSlot {
     }
 }
 
+/// The installation of a number, while it runs.
+fn running(slot: &mut Option<Installation>, number: u64) -> Option<&mut Installation> {
+    slot.as_mut().filter(|one| one.number == number && one.state == InstallationState::Running)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,21 +124,24 @@ mod tests {
     fn one_installation_runs_at_a_time_and_its_output_is_bounded() {
         let slot = InstallationSlot::default();
         assert_eq!(slot.status(0), None);
-        slot.begin("a", "1").unwrap();
+        let first = slot.begin("a", "1").unwrap();
         assert_eq!(slot.begin("b", "1"), Err("a".to_owned()));
         for line in 0..MAX_LINES + 3 {
-            slot.push(&line.to_string());
+            slot.push(first, &line.to_string());
         }
         let all = slot.status(0).unwrap();
         assert_eq!((all.lines.len(), all.lines[0].as_str(), all.line_count), (MAX_LINES, "3", MAX_LINES as u64 + 3));
         let new = slot.status(MAX_LINES as u64 + 1).unwrap();
         assert_eq!(new.lines, [(MAX_LINES + 1).to_string(), (MAX_LINES + 2).to_string()]);
         assert!(slot.status(u64::MAX).unwrap().lines.is_empty());
-        slot.end(Err("no".to_owned()));
+        slot.end(first, Err("no".to_owned()));
         assert_eq!(slot.status(0).unwrap().error.as_deref(), Some("no"));
-        slot.begin("b", "1").unwrap();
+        let second = slot.begin("b", "1").unwrap();
+        slot.push(first, "late");
+        slot.end(first, Ok(()));
+        assert_eq!(slot.status(0).unwrap().line_count, 0, "the task of an earlier one changes nothing");
         assert!(slot.cancel() && !slot.cancel());
-        slot.end(Ok(()));
+        slot.end(second, Ok(()));
         assert_eq!(slot.status(0).unwrap().state, InstallationState::Cancelled);
     }
 }

@@ -169,6 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn collecting_ends_when_nobody_waits_for_it() {
+        let stop = AtomicBool::new(false);
+        let mut past = PastRequests { stop: Some(&stop), ..PastRequests::default() };
+        past.add(found("grove", "s", 1), SameBy::Time);
+        stop.store(true, Ordering::Relaxed);
+        past.add(found("grove", "s", 2), SameBy::Time);
+        assert_eq!(past.by_source(), [("grove", 1)]);
+    }
+
+    #[test]
     fn the_audit_log_says_what_a_log_does_not_know() {
         let mut past = PastRequests::default();
         let unknown = FoundRequest { action: RequestAction::Unknown { kind: None }, ..found("grove", "s", 1) };
