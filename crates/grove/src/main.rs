@@ -5,6 +5,7 @@
 //! - [`cli`]: the command line; [`settings`]: configuration values and their origins
 //! - [`data_folder`]: the files of the process; [`background`]: finding and starting a host
 //! - [`agents`], [`hooks`], [`stores`]: the configured agents, tree hooks and session stores
+//! - [`administration`]: agents, hosts, rules and settings for the host's clients
 //! - [`listeners`]: the addresses that the host listens on; [`open_files`]: the limit of open files
 //! - [`disk_usage`], [`garbage`]: the size of the data folder, and the files that nothing needs
 //! - [`debug_bundle`]: facts about a host for reports of problems
@@ -21,6 +22,7 @@
 //! - [`file_memory`]: the state that the session hub keeps on disk
 //! - [`history`]: sessions of other tools on this machine; [`import_export`]: sessions from and for other programs
 
+mod administration;
 mod agents;
 mod audit;
 mod background;

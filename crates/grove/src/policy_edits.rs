@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use grove_policy::{Rule, RuleSet};
+use grove_policy::{Rule, RuleSet, SourcedRule};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike};
 
 use crate::settings_file;
@@ -25,6 +25,43 @@ pub(crate) fn add_to_settings(file: &Path, rules: &[Rule]) -> Result<()> {
     append(policy, rules).with_context(|| file.display().to_string())?;
     RuleSet::parse_settings(&document.to_string(), &file.display().to_string())?;
     settings_file::write(file, &document)
+}
+
+/// The reason why a rule was not removed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoveRuleError {
+    #[error("line {line} of {} has another rule by now: look at the rules again", .file.display())]
+    Changed { file: PathBuf, line: usize },
+    #[error("{0:#}")]
+    File(#[from] anyhow::Error),
+}
+
+/// Removes the rule that begins at a line of `grove.toml`, if it is still the one of this text, and returns it.
+pub(crate) fn remove_from_settings(file: &Path, line: usize, toml: &str) -> Result<Rule, RemoveRuleError> {
+    let mut document = settings_file::read(file)?;
+    let name = file.display().to_string();
+    let present = RuleSet::parse_settings(&document.to_string(), &name).map_err(anyhow::Error::from)?.rules;
+    let is_it = |rule: &SourcedRule| rule.origin.line == Some(line) && rule.rule.to_toml("policy.rules") == toml;
+    let changed = || RemoveRuleError::Changed { file: file.to_owned(), line };
+    let index = present.iter().position(is_it).ok_or_else(changed)?;
+    let rules = document.get_mut("policy").and_then(Item::as_table_like_mut).and_then(|policy| policy.get_mut("rules"));
+    match rules {
+        Some(Item::ArrayOfTables(tables)) if index < tables.len() => drop(tables.remove(index)),
+        Some(Item::Value(value)) => {
+            let array = value.as_array_mut().filter(|array| index < array.len()).ok_or_else(changed)?;
+            array.remove(index);
+        }
+        _ => return Err(changed()),
+    }
+    let mut left =
+        RuleSet::parse_settings(&document.to_string(), &name).map_err(anyhow::Error::from)?.rules.into_iter();
+    let mut expected = present.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, rule)| &rule.rule);
+    // Nothing else may have changed by the edit.
+    if !left.by_ref().map(|rule| rule.rule).eq(expected.by_ref().cloned()) {
+        return Err(anyhow!("{name}: the rule cannot be removed from this notation: edit the file").into());
+    }
+    settings_file::write(file, &document)?;
+    present.into_iter().nth(index).map(|rule| rule.rule).ok_or_else(changed)
 }
 
 /// The content of a repository's file with further rules.
@@ -105,6 +142,27 @@ mod tests {
             read.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>(),
             ["deny shell \"rm *\"", "allow shell \"cargo test *\""]
         );
+    }
+
+    #[test]
+    fn a_rule_is_removed_by_its_line_and_its_text_and_the_rest_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("grove.toml");
+        let other =
+            "\n[[policy.rules]]\ndeny = \"shell\"\ncommand = \"rm *\"\n\n[agents.x] # mine\ncommand = [\"x\"]\n";
+        let rule = "[[policy.rules]]\nallow = \"shell\"\ncommand = \"ls *\"\n";
+        fs::write(&file, format!("# Mine.\nreplay-actions = 5\n\n{rule}{other}")).unwrap();
+        for (line, text) in [(5, rule), (4, "[[policy.rules]]\nallow = \"shell\"\ncommand = \"ls\"\n"), (8, rule)] {
+            let refused = remove_from_settings(&file, line, text).unwrap_err();
+            assert!(matches!(refused, RemoveRuleError::Changed { .. }), "{refused}");
+        }
+        assert_eq!(remove_from_settings(&file, 4, rule).unwrap().to_string(), "allow shell \"ls *\"");
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("# Mine.\nreplay-actions = 5\n{other}"));
+
+        fs::write(&file, "policy.rules = [{ deny = \"read\", path = \".env\" }, { allow = \"any\" }]\n").unwrap();
+        remove_from_settings(&file, 1, "[[policy.rules]]\nallow = \"any\"\n").unwrap();
+        let left = RuleSet::parse_settings(&fs::read_to_string(&file).unwrap(), "g").unwrap().rules;
+        assert_eq!(left.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>(), ["deny read \".env\""]);
     }
 
     #[test]

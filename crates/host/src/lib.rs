@@ -14,7 +14,7 @@
 //!   `eviction`: idle sessions leave memory. `editors`: unsaved files of connected editors, for agents.
 //! - [`client_hooks`]: functions of clients that are asked before a tool runs, and told of what happens in a session.
 //! - [`hooks`]: programs that are called for changes of sessions' trees, and may influence them.
-//! - [`history`], [`session_hub`], [`tokens`], `trust`, `policy`: services that the program passes to the host.
+//! - [`administration`], [`history`], [`session_hub`], [`tokens`], `trust`, `policy`: services that the program passes to the host.
 //! - [`audit`]: records of who changed what, for a log that the program passes to the host.
 //! - [`Env`]: clock, randomness, tasks and stores, all arguments; the journal is an argument as well.
 //!
@@ -64,6 +64,7 @@
 //!
 //! `examples/embed.rs` of `grove-server` serves a host with an agent of its own.
 
+pub mod administration;
 mod agent_processes;
 pub mod audit;
 mod branch;

@@ -10,7 +10,7 @@
 //! | `approve` | answers to agents, and everything that changes what agents do without asking, protected files among it |
 //! | `terminal` | terminals |
 //! | `folders` | folders outside the configured roots, which the host decides by path |
-//! | `admin` | stores, moving, importing and erasing sessions, tokens, ending the host |
+//! | `admin` | stores, moving, importing and erasing sessions, tokens, installing agents, other hosts, stored rules, ending the host |
 
 pub mod further;
 
@@ -20,6 +20,7 @@ use crate::ahp::{self, AnnotationsAction, ChangesetAction, ChatAction, RootActio
 use crate::copilot::methods::Method as CopilotMethod;
 use crate::v1;
 use crate::x_grove;
+use crate::x_grove::administration::AdministrationMethod;
 use crate::x_grove::handover::HandoverMethod;
 use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::import::ImportMethod;
@@ -294,7 +295,35 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
             | TokensMethod::Rotate
             | TokensMethod::IssueCode,
         ) => Scope::Admin,
+        Method::Administration(method) => administration_method(method),
     })
+}
+
+const fn administration_method(method: AdministrationMethod) -> Scope {
+    use AdministrationMethod as Method;
+    match method {
+        Method::ListAgents
+        | Method::ListHosts
+        | Method::Rules
+        | Method::CheckRules => Scope::Read,
+        // It starts agents, as a new session does.
+        Method::CheckAgents => Scope::Prompt,
+        // They show the requests of every session and of other tools, to those who answer requests.
+        Method::TestRules | Method::SuggestRules => Scope::Approve,
+        Method::PlanInstall
+        | Method::Install
+        | Method::InstallStatus
+        | Method::CancelInstall
+        // Agents act in the name of the account that they log in.
+        | Method::LogIn
+        | Method::CheckHosts
+        | Method::AddHost
+        | Method::RemoveHost
+        | Method::AddRules
+        | Method::RemoveRule
+        // They name files of this machine.
+        | Method::ListSettings => Scope::Admin,
+    }
 }
 
 const fn sessions_method(method: SessionsMethod) -> Scope {

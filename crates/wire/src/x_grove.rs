@@ -8,6 +8,7 @@
 //!
 //! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
+pub mod administration;
 pub mod announcement;
 pub mod handover;
 pub mod history;
@@ -55,10 +56,11 @@ pub enum Method {
     Tokens(tokens::TokensMethod),
     Policy(policy::PolicyMethod),
     Presence,
+    Administration(administration::AdministrationMethod),
 }
 
 impl Method {
-    pub const ALL: [Self; 73] = [
+    pub const ALL: [Self; 91] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -132,6 +134,24 @@ impl Method {
         Self::Policy(policy::PolicyMethod::Offers),
         Self::Policy(policy::PolicyMethod::Allow),
         Self::Presence,
+        Self::Administration(administration::AdministrationMethod::ListAgents),
+        Self::Administration(administration::AdministrationMethod::CheckAgents),
+        Self::Administration(administration::AdministrationMethod::PlanInstall),
+        Self::Administration(administration::AdministrationMethod::Install),
+        Self::Administration(administration::AdministrationMethod::InstallStatus),
+        Self::Administration(administration::AdministrationMethod::CancelInstall),
+        Self::Administration(administration::AdministrationMethod::LogIn),
+        Self::Administration(administration::AdministrationMethod::ListHosts),
+        Self::Administration(administration::AdministrationMethod::CheckHosts),
+        Self::Administration(administration::AdministrationMethod::AddHost),
+        Self::Administration(administration::AdministrationMethod::RemoveHost),
+        Self::Administration(administration::AdministrationMethod::Rules),
+        Self::Administration(administration::AdministrationMethod::CheckRules),
+        Self::Administration(administration::AdministrationMethod::TestRules),
+        Self::Administration(administration::AdministrationMethod::SuggestRules),
+        Self::Administration(administration::AdministrationMethod::AddRules),
+        Self::Administration(administration::AdministrationMethod::RemoveRule),
+        Self::Administration(administration::AdministrationMethod::ListSettings),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -159,6 +179,7 @@ impl Method {
             Method::Tokens(method) => method.as_str(),
             Method::Policy(method) => method.as_str(),
             Method::Presence => "x-grove/presence",
+            Method::Administration(method) => method.as_str(),
         }
     }
 

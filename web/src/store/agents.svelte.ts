@@ -1,79 +1,92 @@
-/** The agents that a person may choose: those of the host, and those that it could have. */
+/** The agents of the host: which are installed, installing them, and logging in. */
 
-import { objects, text } from '../state/meta';
-import type { Host } from './host.svelte';
+import type { AgentList, AgentRow, Installation, InstallPlan, LoginMethod } from '../wire/administration';
+import { Loaded, messageOf, type OwnRequests } from './loaded.svelte';
 
-export interface AgentChoice {
-  id: string;
-  name: string;
-  isInstalled: boolean;
-  needsLogin: boolean;
-  /** The command that installs it on the host's machine. */
-  install: string | undefined;
+/** The pause between two questions about a running installation. */
+const POLL_MS = 500;
+/** The lines of an installer’s output that the page keeps. */
+const MAX_LINES = 500;
+/** Starting an agent may take a minute, a login ten. */
+const CHECK_MS = 120_000;
+const LOGIN_MS = 11 * 60_000;
+
+export class Agents {
+  readonly list: Loaded<AgentList>;
+  /** The installation that runs or ran last, with all known lines. */
+  installation = $state.raw<Installation | undefined>();
+  #client: OwnRequests;
+  #polling = false;
+
+  constructor(client: OwnRequests) {
+    this.#client = client;
+    this.list = new Loaded(() => client.requestOwn('x-grove/agents/list', {}) as Promise<AgentList>);
+  }
+
+  /** Has the host look for programs again. */
+  check(): Promise<void> {
+    return this.list.take(this.#client.requestOwn('x-grove/agents/check', {}, CHECK_MS) as Promise<AgentList>);
+  }
+
+  /** Starts an agent, and returns its ways to log in. */
+  async loginMethods(id: string): Promise<LoginMethod[]> {
+    const list = (await this.#client.requestOwn('x-grove/agents/check', { id }, CHECK_MS)) as AgentList;
+    await this.list.take(Promise.resolve(list));
+    return list.agents.find((agent) => agent.id === id)?.login?.methods ?? [];
+  }
+
+  async logIn(id: string, method: string): Promise<void> {
+    await this.#client.requestOwn('x-grove/agents/login', { id, method }, LOGIN_MS);
+  }
+
+  async plan(id: string): Promise<InstallPlan> {
+    return (await this.#client.requestOwn('x-grove/agents/planInstall', { id })) as InstallPlan;
+  }
+
+  /** Begins an installation, and follows it. */
+  async install({ id, version }: { id: string; version: string }): Promise<void> {
+    const begun = (await this.#client.requestOwn('x-grove/agents/install', { id, version })) as {
+      installation?: Installation;
+    };
+    this.installation = begun.installation;
+    void this.follow();
+  }
+
+  async cancel(): Promise<void> {
+    await this.#client.requestOwn('x-grove/agents/cancelInstall', {});
+    await this.#poll();
+  }
+
+  /** Finds a running installation, also one that another page has begun, and follows it to its end. */
+  async follow(): Promise<void> {
+    if (this.#polling) return;
+    this.#polling = true;
+    try {
+      while ((await this.#poll()) === 'running') await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    } catch (error) {
+      // The next visit of the page asks again.
+      if (this.installation?.state === 'running') this.installation = { ...this.installation, error: messageOf(error) };
+    } finally {
+      this.#polling = false;
+    }
+    if (this.installation?.state === 'done') await this.list.load();
+  }
+
+  async #poll(): Promise<Installation['state'] | undefined> {
+    const known = this.installation;
+    const { installation: next } = (await this.#client.requestOwn('x-grove/agents/installStatus', {
+      after: known?.lineCount ?? 0,
+    })) as { installation?: Installation };
+    if (next) {
+      const continues = known && known.id === next.id && known.version === next.version;
+      const lines = continues ? [...known.lines, ...next.lines] : next.lines;
+      this.installation = { ...next, lines: lines.slice(-MAX_LINES) };
+    } else this.installation = undefined;
+    return next?.state;
+  }
 }
 
-/** The agents of the host, and below them the known ones that are not installed. */
-export class AgentChoices {
-  #host: Host;
-  #listed = $state.raw<readonly AgentChoice[]>([]);
-  checking = $state(false);
-
-  readonly all: readonly AgentChoice[] = $derived.by(() => {
-    const listed = this.#listed;
-    const own = (this.#host.root.state?.agents ?? []).map(({ provider, displayName }): AgentChoice => {
-      const known = listed.find(({ id }) => id === provider);
-      return {
-        id: provider,
-        name: displayName,
-        isInstalled: true,
-        needsLogin: known?.needsLogin ?? false,
-        install: undefined,
-      };
-    });
-    const missing = listed.filter(({ id, isInstalled }) => !isInstalled && !own.some((agent) => agent.id === id));
-    return [...own, ...missing];
-  });
-
-  constructor(host: Host) {
-    this.#host = host;
-  }
-
-  /** Whether the host can tell of agents that it does not have. */
-  get canCheck(): boolean {
-    return this.#host.hub.offers('x-grove/agents/check');
-  }
-
-  async load(): Promise<void> {
-    if (this.#host.hub.offers('x-grove/agents/list')) await this.#ask('list');
-  }
-
-  /** Looks for the programs again, after one was installed. */
-  async check(): Promise<void> {
-    this.checking = true;
-    try {
-      await this.#ask('check');
-    } finally {
-      this.checking = false;
-    }
-  }
-
-  async #ask(what: 'list' | 'check'): Promise<void> {
-    const result = (await this.#host.client.requestOwn(`x-grove/agents/${what}`, {})) as { agents?: unknown };
-    if (result.agents === undefined && what === 'check') return this.#ask('list');
-    this.#listed = objects(result.agents).flatMap((agent) => {
-      const id = text(agent['id']);
-      const command = objects([agent['install']])[0]?.['command'];
-      return id
-        ? [
-            {
-              id,
-              name: text(agent['name']) || id,
-              isInstalled: agent['installed'] === true,
-              needsLogin: agent['loginNeeded'] === true,
-              install: typeof command === 'string' && command ? command : undefined,
-            },
-          ]
-        : [];
-    });
-  }
+/** Usable agents first, then those that can be installed, each in the host’s order. */
+export function grouped(agents: readonly AgentRow[]): { usable: AgentRow[]; others: AgentRow[] } {
+  return { usable: agents.filter((agent) => agent.installed), others: agents.filter((agent) => !agent.installed) };
 }

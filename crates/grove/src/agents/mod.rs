@@ -10,6 +10,7 @@ pub(crate) mod download;
 pub(crate) mod file;
 pub(crate) mod install;
 pub(crate) mod one_shot;
+pub(crate) mod versions;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

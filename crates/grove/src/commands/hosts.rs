@@ -5,16 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use futures_util::StreamExt;
-use grove_client::{
-    Ahp, Backoff, CertificateError, Client, ConnectError, Credentials, Fingerprint, HostAddress, Options,
-    TransportError,
-};
+use grove_client::{Credentials, Fingerprint, HostAddress};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 
 use super::{Failure, command_runtime, exit, print_line};
 use crate::cli::{Common, HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, ServeArgs};
-use crate::hosts::{self, HostProbe, KnownHost, KnownHosts, UnusableHost, known_hosts, probe};
+use crate::hosts::{self, HostProbe, KnownHost, KnownHosts, UnusableHost, known_hosts, probe, shown_certificate};
 use crate::settings::Settings;
 use crate::show::style::{bold, sanitize};
 use crate::show::table::{cut, lines};
@@ -155,7 +152,7 @@ fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
 
 /// The certificate of the host, once the user has confirmed it.
 fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
-    let shown = command_runtime()?.block_on(shown_by(address))?;
+    let shown = command_runtime()?.block_on(shown_certificate(address))?;
     if !io::stdin().is_terminal() {
         return Err(anyhow!(
             "the host shows the certificate {shown}: compare it with what `grove serve` prints there, and add `--pin {shown}`"
@@ -170,16 +167,6 @@ fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(shown),
         _ => Err(anyhow!("nothing was added: the certificate was not confirmed").into()),
-    }
-}
-
-async fn shown_by(address: &HostAddress) -> Result<Fingerprint> {
-    let endpoint = grove_client::Endpoint::new(address, &Credentials::default())?;
-    let options = Options { reconnect: Backoff::never(), ..Options::default() };
-    match Client::connect(endpoint, Ahp::default(), options).await {
-        Err(ConnectError::Open(TransportError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
-        Err(error) => Err(error).context("cannot get the host's certificate"),
-        Ok(_) => bail!("the host was accepted without a certificate"),
     }
 }
 

@@ -25,6 +25,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Failure, print_line, print_page_url};
+use crate::administration::{ProgramAdministration, SettingsLoader};
 use crate::agents::backends::{Backends, ConfiguredAgentFinder};
 use crate::audit::{self, AuditFiles};
 use crate::cli::{Common, ServeArgs};
@@ -98,13 +99,15 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let StartedHost { host, backends, frame_log, tokens } = start(settings, args, &folder).await?;
     let storage_lost = tokio::spawn(watch_storage(host.clone(), folder.deletion_check()));
     let (its_common, its_args) = (common.clone(), args.clone());
-    let load = move || Settings::load(&its_common, &its_args);
-    host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), load)));
+    let load: SettingsLoader = Arc::new(move || Settings::load(&its_common, &its_args));
+    let finder_load = load.clone();
+    host.set_agent_finder(Arc::new(ConfiguredAgentFinder::new(backends.clone(), move || finder_load())));
     if let Some(endpoint) = &settings.telemetry.value.otlp_endpoint {
         tokio::spawn(telemetry::export_metrics(host.clone(), endpoint.clone()));
     }
     let serving = server(&host, frame_log.as_ref());
-    set_session_sources(&host, frame_log.as_ref(), &folder, settings);
+    let rules = set_session_sources(&host, frame_log.as_ref(), &folder, settings);
+    host.set_administration(Arc::new(ProgramAdministration::new(&host, backends.clone(), rules, load)));
     let token = tokens.host_token();
     listeners.serve(&serving, token, settings)?;
     let copilot = match settings.copilot_listen.value {
@@ -244,12 +247,19 @@ fn server(host: &Host, frame_log: Option<&FrameLog>) -> HostServer {
 }
 
 /// Gives the host its trusted folders, permission rules, other tools' sessions, and the hub that lists the sessions of all sources.
-fn set_session_sources(host: &Host, frame_log: Option<&FrameLog>, folder: &DataFolder, settings: &Settings) {
+///
+/// Returns the permission rules.
+fn set_session_sources(
+    host: &Host,
+    frame_log: Option<&FrameLog>,
+    folder: &DataFolder,
+    settings: &Settings,
+) -> Arc<PolicyFiles> {
     let this_host = InProcessHost::new(host);
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
-    let rules = PolicyFiles::new(&settings.config_file, folder.path(), &settings.home);
-    host.set_permission_rules(Arc::new(rules));
+    let rules = Arc::new(PolicyFiles::new(&settings.config_file, folder.path(), &settings.home));
+    host.set_permission_rules(rules.clone());
     let sources = SessionSources {
         this_host: match frame_log {
             Some(log) => this_host.with_frame_log(log.clone()),
@@ -261,6 +271,7 @@ fn set_session_sources(host: &Host, frame_log: Option<&FrameLog>, folder: &DataF
         trust: Some(trust),
     };
     host.set_session_hub(Arc::new(SessionHub::new(sources)));
+    rules
 }
 
 /// The signals that a host handles.

@@ -28,9 +28,8 @@ impl grove_session_hub::HostDirectory for HostsFile {
 
     fn all(&self) -> Result<RemoteHosts, HostDirectoryError> {
         let KnownHosts { hosts, unusable } = known_hosts(&self.data_dir)?;
-        let host = |host: KnownHost| RemoteHost { access: host.access(), name: host.name, address: host.address };
         let broken = |host: UnusableHost| grove_session_hub::UnusableHost { name: host.name, error: host.error.into() };
-        let (hosts, unusable) = (hosts.into_iter().map(host), unusable.into_iter().map(broken));
+        let (hosts, unusable) = (hosts.iter().map(KnownHost::remote), unusable.into_iter().map(broken));
         Ok(RemoteHosts { hosts: hosts.collect(), unusable: unusable.collect() })
     }
 

@@ -14,11 +14,12 @@ pub(crate) mod session_cache;
 use std::path::{Path, PathBuf};
 
 use grove_client::{AddressError, Credentials, Endpoint, EndpointError, FingerprintError, HostAddress};
+use grove_session_hub::RemoteHost;
 
 pub(crate) use directory::{HostsFile, lists};
 pub(crate) use file::{add, remove};
 pub(crate) use host_address::{Destination, own_address};
-pub(crate) use probe::{HostProbe, probe};
+pub(crate) use probe::{HostProbe, probe, shown_certificate};
 
 /// The variable that names the program to run as `ssh`.
 const SSH: &str = "GROVE_SSH";
@@ -38,6 +39,11 @@ pub(crate) struct KnownHost {
 impl KnownHost {
     pub(crate) fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         Endpoint::new(&self.address, &self.access())
+    }
+
+    /// The host as the session hub knows it.
+    pub(crate) fn remote(&self) -> RemoteHost {
+        RemoteHost { name: self.name.clone(), address: self.address.clone(), access: self.access() }
     }
 
     /// The credentials for a client, with the program that runs as `ssh`.

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use grove_client::{Ahp, Backoff, Client, Options};
+use anyhow::{Context, Result, bail};
+use grove_client::{
+    Ahp, Backoff, CertificateError, Client, ConnectError, Credentials, Endpoint, Fingerprint, HostAddress, Options,
+    TransportError,
+};
 use grove_wire::ahp::Implementation;
 
 use super::KnownHost;
@@ -32,4 +35,16 @@ pub(crate) async fn probe(host: &KnownHost) -> Result<HostProbe> {
         Ok(probe_result)
     };
     tokio::time::timeout(TIMEOUT, ask).await.context("the host did not answer in time")?
+}
+
+/// The certificate that the host at an address shows, for a person to compare.
+pub(crate) async fn shown_certificate(address: &HostAddress) -> Result<Fingerprint> {
+    let endpoint = Endpoint::new(address, &Credentials::default())?;
+    let options = Options { reconnect: Backoff::never(), ..Options::default() };
+    let connected = tokio::time::timeout(TIMEOUT, Client::connect(endpoint, Ahp::default(), options)).await;
+    match connected.context("the host did not answer in time")? {
+        Err(ConnectError::Open(TransportError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
+        Err(error) => Err(error).context("cannot get the host's certificate"),
+        Ok(_) => bail!("the host was accepted without a certificate"),
+    }
 }

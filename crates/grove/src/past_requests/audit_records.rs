@@ -14,7 +14,7 @@ use crate::connect::id_of;
 const SOURCE: &str = "audit";
 
 /// Collects the approvals and denials that say what was asked for.
-pub(super) fn collect(data_dir: &Path, since: Timestamp, past: &mut PastRequests) {
+pub(super) fn collect(data_dir: &Path, since: Timestamp, past: &mut PastRequests<'_>) {
     let filter = AuditFilter { since: Some(since), outcome: Some(AuditOutcome::Done), ..AuditFilter::default() };
     for record in AuditReader::open(&audit::folder(data_dir), filter) {
         let answer = match record.action {

@@ -22,7 +22,7 @@ use super::{FoundRequest, PastRequests, RequestRecord, SameBy};
 const MAX_NESTING: usize = 8;
 
 /// Collects the requests of a tool's sessions below a root, the newest session first.
-pub(super) fn collect(root: &StoreRoot, since: Timestamp, past: &mut PastRequests) {
+pub(super) fn collect(root: &StoreRoot, since: Timestamp, past: &mut PastRequests<'_>) {
     if !records_answers(root.source) || !root.folder.exists() {
         return;
     }

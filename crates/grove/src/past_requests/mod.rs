@@ -8,6 +8,7 @@ mod histories;
 mod session_logs;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use grove_core::Timestamp;
 use grove_policy::replay::{Answer, PastRequest};
@@ -32,13 +33,15 @@ pub(crate) struct RequestRecord {
 
 /// Answered requests, and where each is recorded.
 #[derive(Debug, Default)]
-pub(crate) struct PastRequests {
+pub(crate) struct PastRequests<'a> {
     pub(crate) requests: Vec<PastRequest>,
     /// One record per request, in the same order.
     pub(crate) records: Vec<RequestRecord>,
     home: Option<String>,
     /// The indexes of the collected requests, by agent and tool call.
     known: HashMap<(String, String), Vec<usize>>,
+    /// True when nobody waits for them any more.
+    stop: Option<&'a AtomicBool>,
 }
 
 /// A request as one source records it.
@@ -63,11 +66,20 @@ enum SameBy {
     Subject,
 }
 
-impl PastRequests {
+impl<'a> PastRequests<'a> {
     /// Collects the requests of all sources since a time.
     pub(crate) fn collect(settings: &Settings, since: Timestamp) -> Self {
+        Self { home: Some(settings.home.to_string_lossy().into_owned()), ..Self::default() }.with_all(settings, since)
+    }
+
+    /// The same until `stop` is true, which is looked at before each session.
+    pub(crate) fn collect_until(settings: &Settings, since: Timestamp, stop: &'a AtomicBool) -> Self {
         let home = Some(settings.home.to_string_lossy().into_owned());
-        let mut past = Self { home, ..Self::default() };
+        Self { home, stop: Some(stop), ..Self::default() }.with_all(settings, since)
+    }
+
+    fn with_all(self, settings: &Settings, since: Timestamp) -> Self {
+        let mut past = self;
         for store in stores::folders(settings) {
             session_logs::collect(&store.folder, since, &mut past);
         }
@@ -91,7 +103,7 @@ impl PastRequests {
     }
 
     fn is_full(&self) -> bool {
-        self.requests.len() >= MAX_REQUESTS
+        self.requests.len() >= MAX_REQUESTS || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Adds a request, unless an earlier source has it.
@@ -154,6 +166,16 @@ mod tests {
         past.add(another, SameBy::Subject);
         assert_eq!(past.by_source(), [("grove", 2), ("audit", 1), ("claude", 1)]);
         assert_eq!(past.requests.len(), past.records.len());
+    }
+
+    #[test]
+    fn collecting_ends_when_nobody_waits_for_it() {
+        let stop = AtomicBool::new(false);
+        let mut past = PastRequests { stop: Some(&stop), ..PastRequests::default() };
+        past.add(found("grove", "s", 1), SameBy::Time);
+        stop.store(true, Ordering::Relaxed);
+        past.add(found("grove", "s", 2), SameBy::Time);
+        assert_eq!(past.by_source(), [("grove", 1)]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const SOURCE: &str = "grove";
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
 /// Collects the requests of the sessions in a store's folder, the newest session first.
-pub(super) fn collect(store: &Path, since: Timestamp, past: &mut PastRequests) {
+pub(super) fn collect(store: &Path, since: Timestamp, past: &mut PastRequests<'_>) {
     let folders = std::fs::read_dir(store).into_iter().flatten().flatten();
     let mut sessions: Vec<(u64, PathBuf, Value)> = folders
         .filter_map(|entry| {
@@ -57,7 +57,7 @@ struct LoggedSession {
 
 impl LoggedSession {
     /// Collects the requests of one chat.
-    fn collect(&self, log: &Path, past: &mut PastRequests) {
+    fn collect(&self, log: &Path, past: &mut PastRequests<'_>) {
         if std::fs::metadata(log).is_ok_and(|metadata| metadata.len() > MAX_LOG_BYTES) {
             return;
         }

@@ -14,7 +14,7 @@ use crate::file_server::FileServer;
 use crate::support::*;
 
 /// Writes a catalog with one agent, `tested`, into the data folder.
-fn catalog(place: &TestHome, package: &str) {
+pub(crate) fn catalog(place: &TestHome, package: &str) {
     let text = format!(
         "format = 1\ndate = \"2099-01-01\"\n[[agents]]\nid = \"tested\"\nname = \"Tested\"\ndescription = \"for tests\"\n\
          commands = [\"tested-agent\"]\npass-env = [\"{BEHAVIOR_VARIABLE}\"]\nlog-in = \"nothing to do\"\n{package}\n"
@@ -56,7 +56,7 @@ fn found(name: &str) -> Option<PathBuf> {
 }
 
 /// A `.tar.gz` of a folder.
-fn archive(place: &TestHome, folder: &Path, name: &str) -> Vec<u8> {
+pub(crate) fn archive(place: &TestHome, folder: &Path, name: &str) -> Vec<u8> {
     let file = place.path("archive.tar.gz");
     let made = Command::new("tar").arg("-czf").arg(&file).arg("-C").arg(folder).arg(name).status().unwrap();
     assert!(made.success());
@@ -69,7 +69,7 @@ fn executable(place: &TestHome, name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn binary(url: &str, sha256: &str) -> String {
+pub(crate) fn binary(url: &str, sha256: &str) -> String {
     format!(
         "[agents.package]\nkind = \"binary\"\nversion = \"1.2.3\"\n[agents.package.targets.{}]\nurl = \"{url}\"\n\
          sha256 = \"{sha256}\"\nprogram = \"agent/bin/tested-agent\"\n",

@@ -5,6 +5,7 @@
 
 mod access;
 mod acp;
+mod administration;
 mod agent_catalog;
 mod agent_install;
 mod agents;

@@ -33,6 +33,7 @@ use connections::UnattachedConnections;
 use open_sessions::OpenSessions;
 use status::StorageCheck;
 
+use crate::administration::HostAdministration;
 use crate::agent_processes::AgentProcesses;
 use crate::audit::AuditLog;
 use crate::client_hooks::ClientHookRegistry;
@@ -113,6 +114,7 @@ pub(crate) struct HostInner {
     history: OnceLock<Arc<dyn History>>,
     /// The sessions of all sources, if the host has a session hub.
     session_hub: OnceLock<Arc<dyn SessionHubService>>,
+    administration: OnceLock<Arc<dyn HostAdministration>>,
     /// The named tokens, if the host has any beside its own.
     tokens: OnceLock<TokenRegistry>,
     /// The trusted folders, if the host manages them.
@@ -187,6 +189,7 @@ impl Host {
             watcher: Mutex::default(),
             history: OnceLock::new(),
             session_hub: OnceLock::new(),
+            administration: OnceLock::new(),
             tokens: OnceLock::new(),
             trust: OnceLock::new(),
             agent_processes: OnceLock::new(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use grove_work::{WatchError, WatchLimits, Watcher};
 
 use super::Host;
+use crate::administration::HostAdministration;
 use crate::agent_processes::{AgentProcesses, AgentRoot};
 use crate::client_hooks::ClientHookRegistry;
 use crate::history::History;
@@ -47,6 +48,18 @@ impl Host {
     /// The hub that lists the sessions of all sources, if the host has one.
     pub fn session_hub(&self) -> Option<&Arc<dyn SessionHubService>> {
         self.0.session_hub.get()
+    }
+
+    /// Lets clients administer the host. Only the first call has an effect.
+    pub fn set_administration(&self, administration: Arc<dyn HostAdministration>) {
+        if self.0.administration.set(administration).is_err() {
+            tracing::warn!("a host has one administration: the second one is not used");
+        }
+    }
+
+    /// The administration of the host, if clients may use one.
+    pub fn administration(&self) -> Option<&Arc<dyn HostAdministration>> {
+        self.0.administration.get()
     }
 
     /// Sets the registry of named tokens. Only the first call has an effect.

@@ -1,6 +1,7 @@
 //! The cost of each request beyond that of its message, for the bounds of a connection and of a token.
 
 use grove_host::CallCost;
+use grove_wire::x_grove::administration::AdministrationMethod;
 use grove_wire::x_grove::handover::HandoverMethod;
 use grove_wire::x_grove::history::HistoryMethod;
 use grove_wire::x_grove::import::ImportMethod;
@@ -77,7 +78,10 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Fork
         | Method::Import(ImportMethod::Begin)
         | Method::History(HistoryMethod::Import)
-        | Method::Sessions(SessionsMethod::Create | SessionsMethod::SendAndCreateChat) => CallCost::Start,
+        | Method::Sessions(SessionsMethod::Create | SessionsMethod::SendAndCreateChat)
+        | Method::Administration(
+            AdministrationMethod::CheckAgents | AdministrationMethod::Install | AdministrationMethod::LogIn,
+        ) => CallCost::Start,
         // A tree is searched, and its rows are made of the whole log.
         Method::Tree
         | Method::Navigate
@@ -88,7 +92,15 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Handover(HandoverMethod::Files | HandoverMethod::Read)
         | Method::Import(ImportMethod::Commit)
         | Method::Removal(RemovalMethod::Erase)
-        | Method::History(HistoryMethod::List | HistoryMethod::Scan) => CallCost::Large,
+        | Method::History(HistoryMethod::List | HistoryMethod::Scan)
+        | Method::Administration(
+            AdministrationMethod::ListAgents
+            | AdministrationMethod::PlanInstall
+            | AdministrationMethod::CheckHosts
+            | AdministrationMethod::AddHost
+            | AdministrationMethod::TestRules
+            | AdministrationMethod::SuggestRules,
+        ) => CallCost::Large,
         Method::Entries
         | Method::Label
         | Method::Rename
@@ -102,6 +114,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Removal(RemovalMethod::Disposed)
         | Method::Sessions(_)
         | Method::Presence
+        | Method::Administration(_)
         | Method::Tokens(_) => CallCost::Small,
     }
 }

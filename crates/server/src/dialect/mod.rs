@@ -1,5 +1,6 @@
 //! The dialects in which connections are served: one module each, chosen here.
 
+mod administration;
 pub(crate) mod ahp;
 pub(crate) mod answer;
 mod call_cost;

@@ -12,6 +12,7 @@ use crate::ahp::{self, SessionAction};
 use crate::copilot::methods::Method as CopilotMethod;
 use crate::file_uri;
 use crate::v1;
+use crate::x_grove::administration::AdministrationMethod;
 use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::policy::{PolicyAllowParams, PolicyMethod, RuleTarget};
 use crate::x_grove::sessions::SessionsMethod;
@@ -117,6 +118,10 @@ pub fn x_grove_method(method: x_grove::Method, params: Option<&RawValue>) -> Sco
             Some(params) if params.target == RuleTarget::Session => ScopeSet::NONE,
             Some(_) | None => ScopeSet::NONE.with(Scope::Admin),
         },
+        // A stored rule answers agents.
+        x_grove::Method::Administration(AdministrationMethod::AddRules | AdministrationMethod::RemoveRule) => {
+            ScopeSet::NONE.with(Scope::Approve)
+        }
         _ => ScopeSet::NONE,
     }
 }
@@ -153,6 +158,8 @@ pub fn named_folders(method: &str, params: Option<&RawValue>) -> Vec<String> {
         x_grove::Method::SetWorkingDirectory.as_str(),
         x_grove::Method::Sessions(SessionsMethod::Create).as_str(),
         x_grove::Method::Sessions(SessionsMethod::TypesForFolder).as_str(),
+        x_grove::Method::Administration(AdministrationMethod::Rules).as_str(),
+        x_grove::Method::Administration(AdministrationMethod::CheckRules).as_str(),
     ];
     if !names_folders.contains(&method) {
         return Vec::new();

@@ -52,7 +52,6 @@ export const shellText = texts({
     or: 'or',
     then: 'then',
     close: 'Close',
-    settingsMissing: 'This page has no settings yet.',
   },
   de: {
     skip: 'Zur Sitzung springen',
@@ -104,6 +103,5 @@ export const shellText = texts({
     or: 'oder',
     then: 'dann',
     close: 'Schließen',
-    settingsMissing: 'Diese Seite hat noch keine Einstellungen.',
   },
 });

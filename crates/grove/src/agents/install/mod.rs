@@ -5,6 +5,7 @@
 //! ([`InstalledAgent`]) is written last.
 
 mod plan;
+pub(crate) mod prepared;
 mod requirements;
 pub(crate) mod run;
 
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use grove_agents::catalog::InstalledAgent;
 use rustix::process::Pid;
 
-pub(crate) use plan::{InstallPlan, PlanError};
+pub(crate) use plan::{InstallPlan, PlanError, obstacle};
 pub(crate) use run::run;
 
 /// The lock of an agent's folder: one command at a time changes it.

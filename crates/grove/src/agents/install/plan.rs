@@ -95,6 +95,26 @@ impl InstallPlan {
     }
 }
 
+/// The obstacle to installing an agent that can be seen without running anything: a missing installer, for example.
+pub(crate) fn obstacle(entry: &AgentEntry, path: &OsStr) -> Option<PlanError> {
+    let name = || entry.display_name.clone();
+    let missing = |program: &'static str| {
+        look_up(program, path).is_none().then(|| PlanError::MissingInstaller { name: name(), program })
+    };
+    match &entry.package {
+        AgentPackage::Npm { .. } => missing("npm"),
+        AgentPackage::Bun { .. } => missing("bun"),
+        // A Python is asked for its version when the installation is planned.
+        AgentPackage::Pypi { .. } => missing("uv").and_then(|_| missing("python3")),
+        AgentPackage::Binary { .. } if entry.package.target().is_none() => Some(PlanError::Platform { name: name() }),
+        AgentPackage::Binary { .. } => None,
+        AgentPackage::Manual { instructions } => {
+            Some(PlanError::Manual { name: name(), instructions: instructions.clone() })
+        }
+        AgentPackage::Unknown => Some(PlanError::UnknownKind { name: name() }),
+    }
+}
+
 impl InstallStep {
     /// The step as a person would type it.
     pub(crate) fn words(&self) -> String {

@@ -1,13 +1,11 @@
 //! `grove agents`, `grove agents ls` and `grove agents show`
 
-use std::path::PathBuf;
-
-use futures_util::StreamExt;
-use grove_agents::catalog::{self, AgentEntry};
+use grove_agents::catalog::AgentEntry;
 use grove_wire::ahp;
 use serde_json::{Value, json};
 
 use super::search_path;
+use crate::agents::versions::{is_older, versions};
 use crate::agents::{AgentSource, AgentState, InstalledBy, Offer, install_advice, offers_of};
 use crate::background::find_host;
 use crate::cli::{AgentsListArgs, AgentsShowArgs, Common, ConnectArgs, Protocol, ServeArgs};
@@ -16,9 +14,6 @@ use crate::connect::HostConnector;
 use crate::settings::{Settings, environment};
 use crate::show::style::{bold, dim, sanitize};
 use crate::show::table::lines;
-
-/// How many programs are asked for their versions at a time.
-const ASKED_AT_ONCE: usize = 4;
 
 /// A line of the list: an agent, its version and its state at the host.
 struct AgentRow {
@@ -133,42 +128,6 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
         Value::Array(agents) => Some(agents),
         _ => Some(Vec::new()),
     })
-}
-
-/// How the version of an agent is found.
-enum VersionQuestion {
-    Known(String),
-    /// Look into the metadata of the package, else run the program.
-    Ask {
-        program: PathBuf,
-        package: Option<String>,
-    },
-    None,
-}
-
-/// The versions of the installed agents, in the order of the offers.
-async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
-    let programs: Vec<VersionQuestion> = offers
-        .iter()
-        .map(|offer| match &offer.state {
-            AgentState::Installed { by: InstalledBy::Grove { version }, .. } => VersionQuestion::Known(version.clone()),
-            AgentState::Installed { program, by } => {
-                // Another command may not be the one of the package.
-                let package = offer.entry.as_ref().filter(|_| *by == InstalledBy::Path);
-                let package = package.and_then(|entry| entry.package.npm_name()).map(ToOwned::to_owned);
-                VersionQuestion::Ask { program: program.program.clone(), package }
-            }
-            AgentState::BuiltIn | AgentState::Missing { .. } | AgentState::Disabled => VersionQuestion::None,
-        })
-        .collect();
-    let questions = programs.into_iter().map(|question| async move {
-        match question {
-            VersionQuestion::Known(version) => Some(version),
-            VersionQuestion::Ask { program, package } => catalog::version(&program, package.as_deref()).await,
-            VersionQuestion::None => None,
-        }
-    });
-    futures_util::stream::iter(questions).buffered(ASKED_AT_ONCE).collect().await
 }
 
 fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Value]>) -> Vec<AgentRow> {
@@ -391,7 +350,7 @@ fn advise(rows: &[AgentRow], settings: &Settings, host_runs: bool) {
 }
 
 /// The name of an installer for programs.
-fn installer(by: &InstalledBy) -> &'static str {
+pub(crate) fn installer(by: &InstalledBy) -> &'static str {
     match by {
         InstalledBy::Grove { .. } => "grove",
         InstalledBy::Path => "path",
@@ -406,30 +365,5 @@ fn package_name(entry: &AgentEntry) -> Option<&str> {
         AgentPackage::Npm { name, .. } | AgentPackage::Bun { name, .. } | AgentPackage::Pypi { name, .. } => Some(name),
         AgentPackage::Binary { .. } => entry.package.target().map(|target| target.url.as_str()),
         AgentPackage::Manual { .. } | AgentPackage::Unknown => None,
-    }
-}
-
-/// Compares versions by their numbers, so far as both have them.
-fn is_older(installed: &str, known: &str) -> bool {
-    let numbers = |version: &str| -> Vec<u64> {
-        let number = version.split(['-', '+']).next().unwrap_or_default();
-        number.split('.').map_while(|part| part.parse().ok()).collect()
-    };
-    let (installed, known) = (numbers(installed), numbers(known));
-    !installed.is_empty() && installed < known
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_older_by_its_numbers_and_an_unknown_one_is_not() {
-        for (installed, known) in [("0.99.0", "0.100.0"), ("1.2", "1.2.1"), ("1.9.9-beta", "2.0.0")] {
-            assert!(is_older(installed, known) && !is_older(known, installed), "{installed} {known}");
-        }
-        for (installed, known) in [("1.0.0", "1.0.0"), ("build", "1.0"), ("1.0.0", "1.0.0-rc1")] {
-            assert!(!is_older(installed, known), "{installed} {known}");
-        }
     }
 }

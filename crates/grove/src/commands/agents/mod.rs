@@ -39,7 +39,7 @@ pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
 }
 
 /// The program of an agent that can be started; the error names the next step otherwise.
-fn installed_program(settings: &Settings, agent: &str) -> Result<AcpProgram, Failure> {
+pub(crate) fn installed_program(settings: &Settings, agent: &str) -> Result<AcpProgram, Failure> {
     let offers = offers_of(settings, &search_path(), &environment());
     let unknown = || Failure::NotFound(format!("there is no agent {agent:?}: `grove agents ls` lists them"));
     let offer = offers.into_iter().find(|offer| offer.id == agent).ok_or_else(unknown)?;

@@ -68,7 +68,7 @@ pub(super) fn request_json(request: &Request) -> Value {
 }
 
 /// The result of a replay, with every request that was answered differently.
-pub(super) fn report_json(report: &ReplayReport, past: &PastRequests, since: Timestamp) -> Value {
+pub(super) fn report_json(report: &ReplayReport, past: &PastRequests<'_>, since: Timestamp) -> Value {
     let differences = report.differences.iter().filter_map(|difference| {
         let request = past.requests.get(difference.index)?;
         let record = past.records.get(difference.index)?;
@@ -94,7 +94,7 @@ pub(super) fn report_json(report: &ReplayReport, past: &PastRequests, since: Tim
 }
 
 /// Proposed rules.
-pub(super) fn suggestions_json(suggestions: &[Suggestion], past: &PastRequests, since: Timestamp) -> Value {
+pub(super) fn suggestions_json(suggestions: &[Suggestion], past: &PastRequests<'_>, since: Timestamp) -> Value {
     let suggestions = suggestions.iter().map(|one| json!({"rule": rule_json(&one.rule), "answers": one.answers}));
     json!({
         "since": time::text(since),
@@ -104,7 +104,7 @@ pub(super) fn suggestions_json(suggestions: &[Suggestion], past: &PastRequests, 
     })
 }
 
-fn sources_json(past: &PastRequests) -> Value {
+fn sources_json(past: &PastRequests<'_>) -> Value {
     past.by_source().into_iter().map(|(source, count)| (source.to_owned(), json!(count))).collect()
 }
 
@@ -134,7 +134,7 @@ pub(super) fn print_rules(rules: &[SourcedRule]) -> Result<(), Failure> {
 }
 
 /// The numbers of requests of each source, in words.
-pub(super) fn sources_line(past: &PastRequests) -> String {
+pub(super) fn sources_line(past: &PastRequests<'_>) -> String {
     let counts: Vec<String> = past.by_source().iter().map(|(source, count)| format!("{count} {source}")).collect();
     match counts.is_empty() {
         true => "no answered permission requests".to_owned(),
@@ -143,7 +143,7 @@ pub(super) fn sources_line(past: &PastRequests) -> String {
 }
 
 /// Prints the numbers of a replay, then the requests that were answered differently.
-pub(super) fn print_report(report: &ReplayReport, past: &PastRequests) -> Result<(), Failure> {
+pub(super) fn print_report(report: &ReplayReport, past: &PastRequests<'_>) -> Result<(), Failure> {
     print_line(sources_line(past))?;
     let share = |count: usize| match report.requests {
         0 => String::new(),

@@ -122,7 +122,11 @@ async fn an_agent_cannot_approve_its_own_requests() {
     let listed = json!({"jsonrpc": "2.0", "id": 3, "method": "x-grove/sessions/answer", "params": {
         "session": format!("local-agent-host:agent-host-{SESSION}"), "request": call["toolCallId"],
         "answer": {"kind": "permission", "approved": true}}});
-    stage.place.write("frames", format!("{hello}\n{always}\n{listed}\n{action}\n"));
+    let rule = json!({"jsonrpc": "2.0", "id": 4, "method": "x-grove/policy/add",
+        "params": {"toml": "[[policy.rules]]\nallow = \"any\"\n"}});
+    let install = json!({"jsonrpc": "2.0", "id": 5, "method": "x-grove/agents/install",
+        "params": {"id": "codex", "version": "1"}});
+    stage.place.write("frames", format!("{hello}\n{always}\n{listed}\n{rule}\n{install}\n{action}\n"));
     // An editor answers the first question that it is asked.
     let hello = request(json!(1), "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
     let resume = request(json!(2), "session/resume", json!({"sessionId": ID, "cwd": "/", "mcpServers": []}));
@@ -133,7 +137,9 @@ async fn an_agent_cannot_approve_its_own_requests() {
     for name in ["plain", "forked", "raw", "editor"] {
         let output = output_of(&stage, name).await;
         assert!(output.contains("is for persons alone"), "{name}: {output}");
-        for method in ["x-grove/policy/allow", "x-grove/sessions/answer"] {
+        for method in
+            ["x-grove/policy/allow", "x-grove/sessions/answer", "x-grove/policy/add", "x-grove/agents/install"]
+        {
             let is_refused = output.contains(&format!("{method} is for persons alone"));
             assert_eq!(is_refused, name == "raw", "{name}: {output}");
         }
