@@ -183,6 +183,43 @@ describe('a long session', () => {
   });
 });
 
+describe('a very long answer', () => {
+  it('is drawn near to the view alone, while it streams and after, and is searched as a whole', async () => {
+    const { page } = await open();
+    await newSession(page);
+    const paragraphs = Array.from(
+      { length: 1_500 },
+      (_, n) => `Paragraph ${n} ${n === 700 ? 'with the needle' : ''} ends.`,
+    );
+    await prompt(page, script([{ say: paragraphs.join('\n\n'), chunks: 300 }]));
+    await answers(page).getByText('Paragraph 1499').waitFor();
+    await idle(page);
+    const drawn = (): Promise<number> => answers(page).locator('.prose p').count();
+    await expect.poll(drawn).toBeLessThan(400);
+    // The reader goes back through all of it, and nothing is missing on the way.
+    await conversation(page).hover();
+    const seen = new Set<string>();
+    for (let step = 0; step < 400 && !seen.has('Paragraph 0  ends.'); step++) {
+      await page.mouse.wheel(0, -600);
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      for (const text of await answers(page).locator('.prose p').allTextContents()) seen.add(text);
+    }
+    expect(paragraphs.filter((text) => !seen.has(text))).toEqual([]);
+    expect(await drawn()).toBeLessThan(400);
+
+    await page.keyboard.press('Control+f');
+    await page.keyboard.type('with the needle ends');
+    await page.getByText('1 of 2 in one turn').waitFor();
+    await answers(page).getByText('Paragraph 700').waitFor();
+    await page.waitForTimeout(300);
+    const place = await answers(page).getByText('Paragraph 700').boundingBox();
+    const view = (await conversation(page).boundingBox())!;
+    expect(place!.y).toBeGreaterThan(view.y);
+    expect(place!.y).toBeLessThan(view.y + view.height);
+    expectQuiet();
+  });
+});
+
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC';
 
 const RICH = [
