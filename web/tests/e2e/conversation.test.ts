@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { importLong } from './long';
@@ -355,6 +358,38 @@ describe('an answer', () => {
     await conversation(page).getByRole('button', { name: 'Copy the prompt' }).focus();
     await page.keyboard.press('Enter');
     await expect.poll(copied).toContain('script:');
+    expectQuiet();
+  });
+});
+
+describe('an agent that works on a plan', () => {
+  it('has its reads in one line, its edit with its size, and its plan above the prompt while it runs', async () => {
+    await host.kill();
+    const config = join(data.path, '../agents.toml');
+    const agent = fileURLToPath(new URL('acp-agent.mjs', import.meta.url));
+    const words = [process.execPath, agent].map((word) => JSON.stringify(word));
+    writeFileSync(config, `[agents.planner]\ncommand = [${words.join(', ')}]\n`, { mode: 0o600 });
+    host = await startHost(data.path, 0, ['--config', config]);
+    const { page } = await open();
+    await page.getByRole('button', { name: 'New session' }).first().click();
+    await page.getByRole('radio', { name: /planner/i }).check();
+    await page.getByRole('button', { name: 'Start session' }).click();
+    await prompt(page, 'Work on it');
+    const log = conversation(page);
+    await log.getByText('Read 7 files').waitFor();
+    const edit = log.locator('summary', { hasText: 'Edit' });
+    await expect.poll(() => edit.innerText()).toMatch(/\+2\s*.*−1/s);
+    const pinned = page.locator('details.pinned');
+    await pinned.getByText('2 of 3 done').waitFor();
+    await pinned.getByText('Test it').first().waitFor();
+    await log.getByText('Read 7 files').click();
+    await log.getByText('file6.rs').last().waitFor();
+    await edit.click();
+    await log.locator('.line.added').first().waitFor();
+    if (process.env['SHOT']) await page.screenshot({ path: '/tmp/plan.png' });
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await answers(page).getByText('Stopped').waitFor();
+    await pinned.waitFor({ state: 'detached' });
     expectQuiet();
   });
 });

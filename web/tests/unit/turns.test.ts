@@ -216,3 +216,21 @@ describe('the marks of a search', () => {
     expect(rangesOf(element, ' ')).toEqual([]);
   });
 });
+
+describe('the verb of a call', () => {
+  const line = (more: object): string => {
+    const given = call('1', { pastTenseMessage: undefined, ...more });
+    return words(show(ToolCall, { call: given, turnId: 't', chat: 'ahp-chat:/1' }).querySelector('summary'));
+  };
+
+  it('is the word of the page for a call that is named by its kind, and is not said twice', () => {
+    expect(line({ displayName: 'execute', toolInput: '{"command":"make"}', _meta: { toolKind: 'terminal' } })).toBe(
+      'Command: Run make Done',
+    );
+    const edit = { displayName: 'edit', invocationMessage: 'Edit a.rs', _meta: { toolKind: 'edit' } };
+    expect(line(edit)).toBe('Edit: Edit a.rs Done');
+    expect(line({ displayName: 'Grep', invocationMessage: 'for x', _meta: { toolKind: 'search' } })).toBe(
+      'Search: Grep for x Done',
+    );
+  });
+});
