@@ -101,6 +101,43 @@ describe('a long session', () => {
     expectQuiet();
   });
 
+  it('moves by what the reader scrolls, while heights become known and earlier turns are loaded', async () => {
+    importLong(host, data.home, 600, (n) => {
+      const code = n % 7 === 0 ? '\n\n```rust\nfn main() {}\n```' : '';
+      return `Answer ${n}.\n\n${'Some words. '.repeat(n % 60)}${code}`;
+    });
+    const { page } = await open();
+    await openSession(page);
+    await answers(page).getByText('Answer 599.').waitFor();
+    const wrong = await page.evaluate(async () => {
+      const view = document.querySelector<HTMLElement>('[role=log]')!;
+      const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
+      const places = (): Map<string, number> => {
+        const turns = [...view.querySelectorAll<HTMLElement>('article')];
+        return new Map(turns.map((turn) => [turn.dataset['turn']!, turn.getBoundingClientRect().top]));
+      };
+      const found: number[] = [];
+      for (let step = 0; step < 120; step++) {
+        // At the very beginning, the reader waits for what is loaded.
+        if (view.scrollTop < 600) {
+          await frame();
+          continue;
+        }
+        const before = places();
+        view.scrollTop -= 600;
+        await frame();
+        await frame();
+        for (const [turn, top] of places()) {
+          const moved = top - (before.get(turn) ?? NaN);
+          if (top > -100 && top < 1_200 && Math.abs(moved - 600) > 2) found.push(moved);
+        }
+      }
+      return found;
+    });
+    expect(wrong).toEqual([]);
+    expectQuiet();
+  });
+
   it('stays where it is while earlier turns are loaded above, and while an answer streams below', async () => {
     importLong(host, data.home, 200, (n) => `Answer ${n}.`);
     const { page } = await open();
