@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { type Component, flushSync, mount, unmount } from 'svelte';
+import { type Component, createRawSnippet, flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EarlierTurns } from '../../src/store/earlier.svelte';
 import type { ChannelStore } from '../../src/store/channel.svelte';
@@ -137,6 +137,14 @@ describe('a turn', () => {
     [...shown.querySelectorAll('button')].find((button) => words(button).startsWith('Show all'))!.click();
     flushSync();
     expect(shown.querySelector('.text')!.textContent).toBe(text);
+  });
+
+  it('has a place for actions beside its message and at its end', () => {
+    const action = (name: string) =>
+      createRawSnippet<[Turn]>((given) => ({ render: () => `<button>${name} ${given().id}</button>` }));
+    const shown = showTurn(turn({}), { messageActions: action('Edit'), turnActions: action('Retry') });
+    expect([...shown.querySelectorAll('.message .actions button:not([aria-label])')].map(words)).toEqual(['Edit t']);
+    expect([...shown.querySelectorAll('.state .actions button:not([aria-label])')].map(words)).toEqual(['Retry t']);
   });
 
   it('that the address leads to is marked', () => {

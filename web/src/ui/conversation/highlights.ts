@@ -76,8 +76,11 @@ function textOf(html: string): string {
   return html.replace(/<[^>]*>/g, '').replace(/&(#39|[a-z]+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }
 
+/** Words of the page itself are no part of what was said. */
+const NOT_SAID = 'button, .visually-hidden, .state, .code-head, figure details';
+
 function isShown(element: Element | null): boolean {
-  return element !== null && element.closest('button, .visually-hidden') === null;
+  return element !== null && element.closest(NOT_SAID) === null;
 }
 
 /** Browsers without the interface show matches by scrolling alone. */
