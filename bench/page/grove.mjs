@@ -27,6 +27,7 @@ export async function startGrove() {
   });
   const { http, token } = JSON.parse(first);
   const run = (...words) => execFileSync(program, [...words, '--data-dir', data], { env, encoding: 'utf8' }).trim();
+  let session = '';
   return {
     name: 'grove',
     home: `${http}/#token=${encodeURIComponent(token)}`,
@@ -41,22 +42,21 @@ export async function startGrove() {
         join(home, 'project'),
         '--json',
       );
-      const { session } = JSON.parse(said.split('\n', 1)[0]);
+      session = JSON.parse(said.split('\n', 1)[0]).session;
       return `${http}/#/session/${encodeURIComponent(session)}`;
     },
-    /** Streams an answer of this many pieces into the session that the page shows: a piece in a millisecond, or all at once. */
-    async stream(page, count, isPaced) {
-      const text = pieces(count).join('');
-      const box = page.getByRole('textbox', { name: 'Prompt' });
-      await box.fill(
-        `script:${JSON.stringify([{ say: text, chunks: count, delayMs: isPaced ? 1 : 0 }, { say: '\n\nStreamed.' }])}`,
-      );
-      await box.press('Enter');
+    /** Streams an answer of this many pieces into the long session: a piece in a millisecond, or as fast as the host takes them. */
+    async stream(count, isPaced) {
+      const said = { say: pieces(count).join(''), chunks: count, delayMs: isPaced ? 1 : 0 };
+      const words = ['send', session, '-', '--data-dir', data];
+      const sent = spawn(program, words, { env, stdio: ['pipe', 'ignore', 'ignore'] });
+      sent.stdin.end(`script:${JSON.stringify([said, { say: '\n\nStreamed.' }])}`);
+      const code = await new Promise((resolve) => sent.once('exit', resolve));
+      if (code !== 0) throw new Error(`grove send ended with ${code}`);
     },
     /** A delta of the open socket, as text. */
     isDelta: (frame) => frame.includes('"chat/delta"'),
     view: '[role=log]',
-    turn: 'article',
     async stop() {
       child.kill('SIGTERM');
       await ended;

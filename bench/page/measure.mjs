@@ -1,4 +1,4 @@
-// What a person waits for in front of the page: Grove's, and opencode's in the same run. See bench/README.md.
+// Measures the page: Grove’s, and opencode’s in the same run. See bench/README.md.
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -157,7 +157,7 @@ async function stream(contestant, page, devtools, figures) {
   devtools.on('Network.webSocketFrameReceived', heard);
   const events = await traced(browser, page, async () => {
     // The pauses of the scripted agent are longer than a millisecond on a busy machine.
-    await contestant.stream(page, seconds * RATE, seconds > MOST_TRACED_SECONDS);
+    await contestant.stream(seconds * RATE, seconds > MOST_TRACED_SECONDS);
     await page.waitForTimeout(Math.min(seconds, MOST_TRACED_SECONDS) * 1000);
   });
   const counted = deltas;

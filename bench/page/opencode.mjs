@@ -57,7 +57,7 @@ export async function startOpencode(peers) {
       execFileSync(program, ['import', file], { cwd: work, env, stdio: 'ignore' });
       return `${base}/${Buffer.from(work).toString('base64url')}/session/${session}`;
     },
-    async stream(_page, count) {
+    async stream(count) {
       model.plan.count = count;
       const address = `${base}/session/${session}/prompt_async?directory=${encodeURIComponent(work)}`;
       const body = JSON.stringify({ parts: [{ type: 'text', text: 'Go on.' }] });

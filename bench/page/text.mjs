@@ -1,4 +1,4 @@
-// What agents say in the benchmark: the same for every contestant.
+// The prompts and answers of the benchmark, the same for every contestant.
 
 export const TURNS = 10_000;
 

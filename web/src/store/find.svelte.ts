@@ -7,6 +7,8 @@ import type { ActiveTurn, Turn } from '../wire/types';
 export interface Match {
   turn: string;
   nth: number;
+  /** The number of occurrences in its turn. */
+  all: number;
 }
 
 /** More matches are not counted: a person refines the search. */
@@ -44,7 +46,7 @@ export class Find {
     for (let n = turns.length - 1; wanted !== '' && n >= 0 && count < MOST_MATCHES; n--) {
       const turn = turns[n]!;
       const here = occurrences(searchText(turn), wanted, MOST_MATCHES - count);
-      if (here > 0) found.push(Array.from({ length: here }, (_, nth) => ({ turn: turn.id, nth })));
+      if (here > 0) found.push(Array.from({ length: here }, (_, nth) => ({ turn: turn.id, nth, all: here })));
       count += here;
       if (performance.now() - since < SLICE_MS) continue;
       await new Promise((resolve) => setTimeout(resolve));

@@ -1,4 +1,4 @@
-/** What a screen reader is told about a chat. */
+/** The announcements of a chat for screen readers. */
 
 import { activityOf } from '../state/status';
 import type { ChatState } from '../wire/types';

@@ -80,9 +80,41 @@ export function rowText(call: ToolCallState): string {
   };
   const text = said() || call.intention || '';
   // "Running make" adds nothing to the name "make" and the status "Running".
-  const isName = [call.displayName, `Running ${call.displayName}`, `Ran ${call.displayName}`].includes(text);
-  return isName ? '' : text;
+  const name = call.displayName.toLowerCase();
+  return [name, `running ${name}`, `ran ${name}`].includes(text.toLowerCase()) ? '' : text;
 }
+
+/** The verb of a call's row. Protocols that name a call by its kind get the page's word for it; a title that says it already needs none. */
+export function verbOf(call: ToolCallState, kind: ToolKind | undefined, title: string): string {
+  const name = call.displayName;
+  const verb = kind && PROTOCOL_KINDS.has(name.toLowerCase()) ? KIND_VERBS[kind] : name;
+  return title.toLowerCase().startsWith(`${verb.toLowerCase()} `) ? '' : verb;
+}
+
+/** The kinds of calls as ACP names them. */
+const PROTOCOL_KINDS = new Set([
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+]);
+
+const KIND_VERBS: Record<ToolKind, string> = {
+  terminal: words.run,
+  read: words.read,
+  edit: words.edit,
+  delete: words.delete,
+  move: words.move,
+  search: words.search,
+  think: words.think,
+  fetch: words.fetch,
+  switchMode: words.switchMode,
+};
 
 /** The line of several reads and searches. */
 export function runText(calls: ToolCallState[]): { icon: 'read' | 'search'; title: string; files: string } {

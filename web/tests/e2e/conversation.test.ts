@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { importLong } from './long';
@@ -98,6 +101,43 @@ describe('a long session', () => {
     expectQuiet();
   });
 
+  it('moves by what the reader scrolls, while heights become known and earlier turns are loaded', async () => {
+    importLong(host, data.home, 600, (n) => {
+      const code = n % 7 === 0 ? '\n\n```rust\nfn main() {}\n```' : '';
+      return `Answer ${n}.\n\n${'Some words. '.repeat(n % 60)}${code}`;
+    });
+    const { page } = await open();
+    await openSession(page);
+    await answers(page).getByText('Answer 599.').waitFor();
+    const wrong = await page.evaluate(async () => {
+      const view = document.querySelector<HTMLElement>('[role=log]')!;
+      const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
+      const places = (): Map<string, number> => {
+        const turns = [...view.querySelectorAll<HTMLElement>('article')];
+        return new Map(turns.map((turn) => [turn.dataset['turn']!, turn.getBoundingClientRect().top]));
+      };
+      const found: number[] = [];
+      for (let step = 0; step < 120; step++) {
+        // At the very beginning, the reader waits for what is loaded.
+        if (view.scrollTop < 600) {
+          await frame();
+          continue;
+        }
+        const before = places();
+        view.scrollTop -= 600;
+        await frame();
+        await frame();
+        for (const [turn, top] of places()) {
+          const moved = top - (before.get(turn) ?? NaN);
+          if (top > -100 && top < 1_200 && Math.abs(moved - 600) > 2) found.push(moved);
+        }
+      }
+      return found;
+    });
+    expect(wrong).toEqual([]);
+    expectQuiet();
+  });
+
   it('stays where it is while earlier turns are loaded above, and while an answer streams below', async () => {
     importLong(host, data.home, 200, (n) => `Answer ${n}.`);
     const { page } = await open();
@@ -179,6 +219,43 @@ describe('a long session', () => {
     expect(await marks()).toEqual([0, 0]);
     await page.keyboard.press('Control+f');
     await search.waitFor();
+    expectQuiet();
+  });
+});
+
+describe('a very long answer', () => {
+  it('is drawn near to the view alone, while it streams and after, and is searched as a whole', async () => {
+    const { page } = await open();
+    await newSession(page);
+    const paragraphs = Array.from(
+      { length: 1_500 },
+      (_, n) => `Paragraph ${n} ${n === 700 ? 'with the needle' : ''} ends.`,
+    );
+    await prompt(page, script([{ say: paragraphs.join('\n\n'), chunks: 300 }]));
+    await answers(page).getByText('Paragraph 1499').waitFor();
+    await idle(page);
+    const drawn = (): Promise<number> => answers(page).locator('.prose p').count();
+    await expect.poll(drawn).toBeLessThan(400);
+    // The reader goes back through all of it, and nothing is missing on the way.
+    await conversation(page).hover();
+    const seen = new Set<string>();
+    for (let step = 0; step < 400 && !seen.has('Paragraph 0  ends.'); step++) {
+      await page.mouse.wheel(0, -600);
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      for (const text of await answers(page).locator('.prose p').allTextContents()) seen.add(text);
+    }
+    expect(paragraphs.filter((text) => !seen.has(text))).toEqual([]);
+    expect(await drawn()).toBeLessThan(400);
+
+    await page.keyboard.press('Control+f');
+    await page.keyboard.type('with the needle ends');
+    await page.getByText('1 of 2 in one turn').waitFor();
+    await answers(page).getByText('Paragraph 700').waitFor();
+    await page.waitForTimeout(300);
+    const place = await answers(page).getByText('Paragraph 700').boundingBox();
+    const view = (await conversation(page).boundingBox())!;
+    expect(place!.y).toBeGreaterThan(view.y);
+    expect(place!.y).toBeLessThan(view.y + view.height);
     expectQuiet();
   });
 });
@@ -318,6 +395,38 @@ describe('an answer', () => {
     await conversation(page).getByRole('button', { name: 'Copy the prompt' }).focus();
     await page.keyboard.press('Enter');
     await expect.poll(copied).toContain('script:');
+    expectQuiet();
+  });
+});
+
+describe('an agent that works on a plan', () => {
+  it('has its reads in one line, its edit with its size, and its plan above the prompt while it runs', async () => {
+    await host.kill();
+    const config = join(data.path, '../agents.toml');
+    const agent = fileURLToPath(new URL('planning-agent.mjs', import.meta.url));
+    const words = [process.execPath, agent].map((word) => JSON.stringify(word));
+    writeFileSync(config, `[agents.planner]\ncommand = [${words.join(', ')}]\n`, { mode: 0o600 });
+    host = await startHost(data.path, 0, ['--config', config]);
+    const { page } = await open();
+    await page.getByRole('button', { name: 'New session' }).first().click();
+    await page.getByRole('radio', { name: /planner/i }).check();
+    await page.getByRole('button', { name: 'Start session' }).click();
+    await prompt(page, 'Work on it');
+    const log = conversation(page);
+    await log.getByText('Read 7 files').waitFor();
+    const edit = log.locator('summary', { hasText: 'Edit' });
+    await expect.poll(() => edit.innerText()).toMatch(/\+2\s*.*−1/s);
+    const pinned = page.locator('details.pinned');
+    await pinned.getByText('2 of 3 done').waitFor();
+    await pinned.getByText('Test it').first().waitFor();
+    await log.getByText('Read 7 files').click();
+    await log.getByText('file6.rs').last().waitFor();
+    await edit.click();
+    await log.locator('.line.added').first().waitFor();
+    if (process.env['SHOT']) await page.screenshot({ path: '/tmp/plan.png' });
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await answers(page).getByText('Stopped').waitFor();
+    await pinned.waitFor({ state: 'detached' });
     expectQuiet();
   });
 });

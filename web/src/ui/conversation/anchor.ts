@@ -46,6 +46,12 @@ export class Anchor {
     this.#inner = [];
   }
 
+  /** Follows the reader, who scrolled by this much. */
+  shift(by: number): void {
+    if (this.#turn) this.#turn.offset -= by;
+    for (const held of this.#inner) held.offset -= by;
+  }
+
   /** Scrolls so that the anchor is where it was. */
   restore(view: HTMLElement, turns: Map<string, HTMLElement>): void {
     const held = this.#found(turns);

@@ -43,8 +43,44 @@ export function rangesOf(element: HTMLElement, query: string): Range[] {
   return ranges;
 }
 
+/** The HTML of blocks that are not drawn, by the element that stands for them. */
+export const undrawn = new WeakMap<Element, () => string>();
+export const UNDRAWN = 'data-undrawn';
+
+/** A place of a text: where it is drawn, or the how many-th it is in an element whose blocks are not drawn. */
+export type Place = Range | { element: Element; nth: number };
+
+/** The places of a text in a turn in their order. */
+export function placesIn(turn: HTMLElement, query: string): Place[] {
+  const wanted = query.trim().toLowerCase();
+  const ranges = rangesOf(turn, query);
+  const places: Place[] = [];
+  for (const element of turn.querySelectorAll(`[${UNDRAWN}]`)) {
+    while (ranges.length > 0 && isBefore(ranges[0]!, element)) places.push(ranges.shift()!);
+    const text = textOf(undrawn.get(element)?.() ?? '').toLowerCase();
+    let nth = 0;
+    for (let at = text.indexOf(wanted); wanted && at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+      places.push({ element, nth: nth++ });
+    }
+  }
+  return [...places, ...ranges];
+}
+
+function isBefore(range: Range, element: Element): boolean {
+  return (range.startContainer.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+}
+
+const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'", nbsp: '\u00a0' };
+
+function textOf(html: string): string {
+  return html.replace(/<[^>]*>/g, '').replace(/&(#39|[a-z]+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
+}
+
+/** Words of the page itself are no part of what was said. */
+const NOT_SAID = 'button, .visually-hidden, .state, .code-head, figure details';
+
 function isShown(element: Element | null): boolean {
-  return element !== null && element.closest('button, .visually-hidden') === null;
+  return element !== null && element.closest(NOT_SAID) === null;
 }
 
 /** Browsers without the interface show matches by scrolling alone. */
