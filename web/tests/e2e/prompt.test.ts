@@ -194,6 +194,28 @@ describe('a permission request', () => {
     expectQuiet();
   });
 
+  it('fits on a phone in German, with everything that can be done beside it', async () => {
+    const { page } = await open(host.link, { viewport: { width: 390, height: 780 } });
+    await newSession(page);
+    await page.evaluate(() => localStorage.setItem('grove-language', 'de'));
+    await page.reload();
+    await box(page).waitFor();
+    await prompt(page, asks('make all'));
+    await page.getByRole('group', { name: 'Anfrage um Erlaubnis' }).waitFor();
+    await box(page).fill('und dann');
+    for (const name of [
+      'Anhalten',
+      'Jetzt senden',
+      'Einreihen',
+      'Mit einer Regel erlauben …',
+      'Ablehnen mit Grund …',
+    ]) {
+      const place = (await page.getByRole('button', { name, exact: true }).boundingBox())!;
+      expect([name, place.x >= 0 && place.x + place.width <= 390]).toEqual([name, true]);
+    }
+    expectQuiet();
+  });
+
   it('shows names and options of an agent as text, whatever they contain', async () => {
     const { page } = await open();
     await newSession(page);
