@@ -1,7 +1,7 @@
 /** The tree of a chat as it is listed, and the operations on it. */
 
 import { branchCount, linked, pageOf, type TreeFilter, type TreeRow } from '../state/tree';
-import { compareBranches, entriesOf, type BranchComparison, type LogEntry } from '../state/branches';
+import { compareBranches, entriesOf, type BranchComparison, type LogEntry } from '../state/comparison';
 import { object, text } from '../state/meta';
 import type { Uri } from '../wire/protocol';
 import { SvelteMap } from 'svelte/reactivity';

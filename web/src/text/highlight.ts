@@ -1,176 +1,106 @@
 /**
- * Syntax highlighting, loaded when it is first needed. Tokens are plain data with a kind, which components draw as
- * text with a class, so nothing of it needs inline styles. The engine uses the browser's regular expressions.
+ * Code in colours. The grammars and their engine, which needs no WebAssembly, are loaded with the first block.
+ *
+ * A block is read a few lines at a time, so that the page can do other work between them. Tokens become classes.
  */
 
-import type { HighlighterCore, LanguageRegistration } from '@shikijs/core';
+import type { GrammarState, HighlighterCore, ThemeRegistration } from '@shikijs/core';
+import { GRAMMARS } from './languages';
 
-/** The kinds of tokens that have a colour. Other text is `undefined`. */
-export const TOKEN_KINDS = [
-  'constant',
-  'string',
-  'comment',
-  'keyword',
-  'parameter',
-  'function',
-  'string-expression',
-  'punctuation',
-  'link',
-] as const;
-export type TokenKind = (typeof TOKEN_KINDS)[number];
-
-export interface Token {
+/** A piece of a line, with its class. */
+export interface CodeToken {
   text: string;
-  kind: TokenKind | undefined;
+  class: string;
 }
 
-export type TokenLine = Token[];
+/** Longer blocks and lines stay without colours: grammars take too long for them. */
+export const MOST_CODE_CHARACTERS = 100_000;
+const MOST_LINE_CHARACTERS = 2_000;
+/** The first lines of a language compile its patterns: with less time they would be coloured wrongly. */
+const MOST_LINE_MS = 250;
+/** The lines that are read at a time. */
+const LINES_IN_STEP = 8;
 
-/** Longer texts are not highlighted: it would keep the page busy. */
-export const MOST_HIGHLIGHTED = 200_000;
-/** Longer lines are not highlighted. */
-const MOST_LINE = 1_000;
-/** The lines that are read at once; between them the page can do something else. */
-const LINES_AT_ONCE = 150;
+/** Classes and the scopes that get them. A later row wins over an earlier one. */
+const CLASSES: [string, string[]][] = [
+  ['variable', ['variable.other.constant', 'variable.language', 'support.variable', 'meta.definition.variable.name']],
+  ['number', ['constant.numeric', 'constant.language', 'constant.character', 'constant.other']],
+  ['string', ['string', 'punctuation.definition.string', 'markup.inline.raw', 'constant.other.symbol']],
+  ['keyword', ['keyword', 'storage', 'keyword.operator.expression', 'keyword.operator.new', 'markup.bold']],
+  ['plain', ['keyword.operator', 'punctuation', 'storage.type.java', 'meta.embedded']],
+  ['function', ['entity.name.function', 'support.function', 'meta.function-call entity.name', 'entity.name.section']],
+  ['type', ['entity.name.type', 'entity.name.class', 'support.type', 'support.class', 'entity.name.namespace']],
+  ['tag', ['entity.name.tag', 'markup.heading', 'support.type.property-name']],
+  ['attribute', ['entity.other.attribute-name', 'meta.object-literal.key']],
+  ['comment', ['comment', 'punctuation.definition.comment']],
+  ['inserted', ['markup.inserted']],
+  ['deleted', ['markup.deleted']],
+];
 
-type Loader = () => Promise<{ default: LanguageRegistration[] }>;
+/** Colours that stand for the index of a class: the theme knows only colours. */
+const colourOf = (index: number): string => `#0000${(index + 1).toString(16).padStart(2, '0')}`;
+const CLASS_OF = new Map(CLASSES.map(([name], index) => [colourOf(index), name === 'plain' ? '' : `token-${name}`]));
 
-/** The languages that the page knows. Each is a file of its own. */
-const LANGUAGES: Record<string, Loader> = {
-  bash: () => import('@shikijs/langs/bash'),
-  c: () => import('@shikijs/langs/c'),
-  cpp: () => import('@shikijs/langs/cpp'),
-  csharp: () => import('@shikijs/langs/csharp'),
-  css: () => import('@shikijs/langs/css'),
-  diff: () => import('@shikijs/langs/diff'),
-  docker: () => import('@shikijs/langs/docker'),
-  go: () => import('@shikijs/langs/go'),
-  html: () => import('@shikijs/langs/html'),
-  ini: () => import('@shikijs/langs/ini'),
-  java: () => import('@shikijs/langs/java'),
-  javascript: () => import('@shikijs/langs/javascript'),
-  json: () => import('@shikijs/langs/json'),
-  jsx: () => import('@shikijs/langs/jsx'),
-  kotlin: () => import('@shikijs/langs/kotlin'),
-  lua: () => import('@shikijs/langs/lua'),
-  make: () => import('@shikijs/langs/make'),
-  markdown: () => import('@shikijs/langs/markdown'),
-  php: () => import('@shikijs/langs/php'),
-  python: () => import('@shikijs/langs/python'),
-  ruby: () => import('@shikijs/langs/ruby'),
-  rust: () => import('@shikijs/langs/rust'),
-  sql: () => import('@shikijs/langs/sql'),
-  svelte: () => import('@shikijs/langs/svelte'),
-  swift: () => import('@shikijs/langs/swift'),
-  toml: () => import('@shikijs/langs/toml'),
-  tsx: () => import('@shikijs/langs/tsx'),
-  typescript: () => import('@shikijs/langs/typescript'),
-  vue: () => import('@shikijs/langs/vue'),
-  xml: () => import('@shikijs/langs/xml'),
-  yaml: () => import('@shikijs/langs/yaml'),
+const THEME: ThemeRegistration = {
+  name: 'grove',
+  type: 'light',
+  fg: '#000000',
+  bg: '#ffffff',
+  settings: CLASSES.map(([, scope], index) => ({ scope, settings: { foreground: colourOf(index) } })),
 };
-
-/** Other names of languages, and the endings of their files. */
-const ALIASES: Record<string, string> = {
-  'c++': 'cpp',
-  'c#': 'csharp',
-  cc: 'cpp',
-  cfg: 'ini',
-  cjs: 'javascript',
-  cs: 'csharp',
-  cts: 'typescript',
-  cxx: 'cpp',
-  dockerfile: 'docker',
-  h: 'c',
-  hpp: 'cpp',
-  htm: 'html',
-  js: 'javascript',
-  jsonc: 'json',
-  kt: 'kotlin',
-  makefile: 'make',
-  md: 'markdown',
-  mjs: 'javascript',
-  mk: 'make',
-  mts: 'typescript',
-  patch: 'diff',
-  py: 'python',
-  rb: 'ruby',
-  rs: 'rust',
-  sh: 'bash',
-  shell: 'bash',
-  shellscript: 'bash',
-  svg: 'xml',
-  ts: 'typescript',
-  yml: 'yaml',
-  zsh: 'bash',
-};
-
-/** The language of a name, an alias or a file's ending; undefined if the page does not know it. */
-export function languageOf(name: string): string | undefined {
-  const lower = name.toLowerCase();
-  const known = Object.hasOwn(ALIASES, lower) ? ALIASES[lower]! : lower;
-  return Object.hasOwn(LANGUAGES, known) ? known : undefined;
-}
-
-/** The language of a file, by its name. */
-export function languageOfFile(name: string): string | undefined {
-  return languageOf(name.slice(name.lastIndexOf('.') + 1));
-}
-
-/** The text in coloured tokens, line by line. Unknown languages and long texts are one token a line. */
-export async function highlight(code: string, language: string): Promise<TokenLine[]> {
-  const lines = code.split('\n');
-  const known = languageOf(language);
-  if (!known || code.length > MOST_HIGHLIGHTED) return lines.map(plainLine);
-  const highlighter = await highlighterFor(known);
-  const found: TokenLine[] = [];
-  let state: ReturnType<HighlighterCore['getLastGrammarState']> | undefined;
-  for (let from = 0; from < lines.length; from += LINES_AT_ONCE) {
-    if (from > 0) await new Promise((resolve) => setTimeout(resolve, 0));
-    const tokens = highlighter.codeToTokensBase(lines.slice(from, from + LINES_AT_ONCE).join('\n'), {
-      lang: known,
-      theme: THEME,
-      tokenizeMaxLineLength: MOST_LINE,
-      ...(state ? { grammarState: state } : {}),
-    });
-    state = highlighter.getLastGrammarState(tokens);
-    for (const line of tokens) found.push(line.map(({ content, color }) => ({ text: content, kind: kindOf(color) })));
-  }
-  return found;
-}
-
-function plainLine(text: string): TokenLine {
-  return text ? [{ text, kind: undefined }] : [];
-}
-
-const THEME = 'css-variables';
-const PREFIX = 'var(--shiki-token-';
-
-function kindOf(color: string | undefined): TokenKind | undefined {
-  if (!color?.startsWith(PREFIX)) return undefined;
-  const name = color.slice(PREFIX.length, -1);
-  return TOKEN_KINDS.find((kind) => kind === name);
-}
 
 let loading: Promise<HighlighterCore> | undefined;
 
-async function highlighterFor(language: string): Promise<HighlighterCore> {
-  loading ??= load();
-  const highlighter = await loading;
-  if (!highlighter.getLoadedLanguages().includes(language)) {
-    await highlighter.loadLanguage((await LANGUAGES[language]!()).default);
-  }
-  return highlighter;
+function load(): Promise<HighlighterCore> {
+  loading ??= Promise.all([import('@shikijs/core'), import('@shikijs/engine-javascript')]).then(([core, engine]) =>
+    core.createHighlighterCore({
+      themes: [THEME],
+      langs: [],
+      // Patterns that the browser's expressions cannot express match nothing.
+      engine: engine.createJavaScriptRegexEngine({ forgiving: true }),
+    }),
+  );
+  // A failure, as without a connection, is tried again with the next block.
+  loading.catch(() => (loading = undefined));
+  return loading;
 }
 
-async function load(): Promise<HighlighterCore> {
-  const [{ createCssVariablesTheme, createHighlighterCore }, { createJavaScriptRegexEngine }] = await Promise.all([
-    import('@shikijs/core'),
-    import('@shikijs/engine-javascript'),
-  ]);
-  return createHighlighterCore({
-    themes: [createCssVariablesTheme({ name: THEME })],
-    langs: [],
-    engine: createJavaScriptRegexEngine({ forgiving: true }),
-  });
+/** Reads a block: each call of the result returns the tokens of the next lines, and undefined at the end. */
+export async function reader(code: string, language: string): Promise<() => CodeToken[][] | undefined> {
+  const grammar = GRAMMARS[language];
+  if (!grammar) throw new Error(`no grammar for ${language}`);
+  const highlighter = await load();
+  await highlighter.loadLanguage(grammar());
+  const lines = code.split('\n');
+  let at = 0;
+  let state: GrammarState | undefined;
+  return () => {
+    if (at >= lines.length) return undefined;
+    const text = lines.slice(at, at + LINES_IN_STEP).join('\n');
+    at += LINES_IN_STEP;
+    const tokens = highlighter.codeToTokensBase(text, {
+      lang: language,
+      theme: 'grove',
+      tokenizeMaxLineLength: MOST_LINE_CHARACTERS,
+      tokenizeTimeLimit: MOST_LINE_MS,
+      ...(state ? { grammarState: state } : {}),
+    });
+    state = highlighter.getLastGrammarState(tokens) ?? undefined;
+    return tokens.map((line) => merged(line.map(({ content, color }) => ({ text: content, class: classOf(color) }))));
+  };
+}
+
+function classOf(colour: string | undefined): string {
+  return CLASS_OF.get(colour?.toLowerCase() ?? '') ?? '';
+}
+
+/** Neighbours of the same class are one token. */
+function merged(tokens: CodeToken[]): CodeToken[] {
+  const found: CodeToken[] = [];
+  for (const token of tokens) {
+    const last = found.at(-1);
+    if (last?.class === token.class) last.text += token.text;
+    else found.push({ ...token });
+  }
+  return found;
 }

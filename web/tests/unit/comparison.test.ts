@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareBranches, entriesOf, filesOf, type LogEntry, matchOf, pathTo } from '../../src/state/branches';
+import { compareBranches, entriesOf, filesOf, type LogEntry, matchOf, pathTo } from '../../src/state/comparison';
 import { differences, isOther } from '../../src/text/worddiff';
 import { random } from './support';
 
