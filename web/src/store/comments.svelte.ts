@@ -70,11 +70,29 @@ function commentOf(value: unknown): LineComment[] {
   return [{ id, uri, side: side === 'before' ? 'before' : 'after', first, last, quote: lines, text }];
 }
 
+/** The stores that stay in memory. The comments of the others are read again. */
+const MOST_STORES = 50;
 const stores = new Map<Uri, CommentStore>();
 
 /** The comments of a chat: one store for all views of it. */
 export function commentsOf(chat: Uri): CommentStore {
   let store = stores.get(chat);
-  if (!store) stores.set(chat, (store = new CommentStore(chat)));
+  if (!store) {
+    stores.set(chat, (store = new CommentStore(chat)));
+    for (const oldest of stores.keys()) {
+      if (stores.size <= MOST_STORES) break;
+      stores.delete(oldest);
+    }
+  }
   return store;
+}
+
+/** Deletes all comments of this tab, as when its key is forgotten. */
+export function forgetComments(): void {
+  stores.clear();
+  try {
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith(KEY)) sessionStorage.removeItem(key);
+  } catch {
+    // The browser stores nothing.
+  }
 }

@@ -19,9 +19,9 @@ export const ROWS_AT_FIRST = 10_000;
 export const MOST_ROWS = 50_000;
 /** The delay after a key in the search field, and after a change of the chat. */
 const SOON_MS = 150;
-/** The most entries that are read for a comparison. */
-const MOST_ENTRIES = 50_000;
-const ENTRIES_PAGE = 2_000;
+/** What is read of a log for a comparison: a page has at most 4 MiB. */
+const MOST_ENTRY_PAGES = 16;
+const ENTRIES_PAGE = 5_000;
 /** A summary takes as long as a model takes. */
 const SUMMARY_PATIENCE_MS = 15 * 60_000;
 
@@ -177,14 +177,14 @@ export class TreeStore {
   async compare(left: string, right: string): Promise<BranchComparison | undefined> {
     const all: LogEntry[] = [];
     let cursor: string | undefined;
-    for (;;) {
+    for (let pages = 0; pages < MOST_ENTRY_PAGES; pages++) {
       const params = { channel: this.chat, limit: ENTRIES_PAGE, ...(cursor ? { cursor } : {}) };
       const page = entriesOf(await this.#host.client.requestOwn('x-grove/entries', params));
       all.push(...page.entries);
       if (!page.more || page.cursor === undefined) return compareBranches(all, left, right);
-      if (all.length > MOST_ENTRIES) return undefined;
       cursor = page.cursor;
     }
+    return undefined;
   }
 
   async #run(

@@ -5,7 +5,7 @@
  */
 
 import type { GrammarState, HighlighterCore, ThemeRegistration } from '@shikijs/core';
-import { GRAMMARS, languageOf } from './languages';
+import { GRAMMARS } from './languages';
 
 /** A piece of a line, with its class. */
 export interface CodeToken {
@@ -103,29 +103,4 @@ function merged(tokens: CodeToken[]): CodeToken[] {
     else found.push({ ...token });
   }
   return found;
-}
-
-export type TokenLine = CodeToken[];
-
-/** The page does other work after this time. */
-const SLICE_MS = 8;
-
-/** The tokens of a whole text, line by line. Unknown languages and long texts are one token a line. */
-export async function highlight(code: string, name: string): Promise<TokenLine[]> {
-  const language = languageOf(name);
-  if (!language || code.length > MOST_CODE_CHARACTERS) return code.split('\n').map(plainLine);
-  const next = await reader(code, language);
-  const lines: TokenLine[] = [];
-  let since = performance.now();
-  for (let more = next(); more; more = next()) {
-    lines.push(...more);
-    if (performance.now() - since < SLICE_MS) continue;
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    since = performance.now();
-  }
-  return lines;
-}
-
-function plainLine(text: string): TokenLine {
-  return text ? [{ text, class: '' }] : [];
 }

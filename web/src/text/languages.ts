@@ -55,11 +55,6 @@ const ALIASES: Record<string, string> = {
   shell: 'shellscript',
   zsh: 'shellscript',
   console: 'shellscript',
-  cfg: 'ini',
-  cjs: 'javascript',
-  cts: 'typescript',
-  cxx: 'cpp',
-  mk: 'make',
   'c++': 'cpp',
   cc: 'cpp',
   h: 'c',
@@ -77,6 +72,7 @@ const ALIASES: Record<string, string> = {
   htm: 'html',
   js: 'javascript',
   mjs: 'javascript',
+  cjs: 'javascript',
   json5: 'jsonc',
   kt: 'kotlin',
   makefile: 'make',
@@ -98,9 +94,4 @@ export function languageOf(name: string): string | undefined {
   const given = name.toLowerCase();
   if (Object.hasOwn(GRAMMARS, given)) return given;
   return Object.hasOwn(ALIASES, given) ? ALIASES[given] : undefined;
-}
-
-/** The language of a file, by its name. */
-export function languageOfFile(name: string): string | undefined {
-  return languageOf(name.slice(name.lastIndexOf('.') + 1));
 }

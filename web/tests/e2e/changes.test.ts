@@ -80,7 +80,7 @@ describe('changed files', () => {
     await openChanges(page);
     const diff = diffOf(page, 'a.ts');
     await diff.getByText('… 46 unchanged lines').waitFor();
-    await diff.locator('.cell.added .keyword').getByText('const').waitFor();
+    await diff.locator('.cell.added .token-keyword').getByText('const').waitFor();
     const shown = await diff.locator('.cell').count();
     expect(shown).toBe(8);
     await diff.getByRole('button', { name: 'Last 20' }).first().click();

@@ -259,7 +259,8 @@ describe('two branches', () => {
     await openTree(page);
     await goTo(page, row(page, 'Answer one.'));
     await expect.poll(async () => await here(page).innerText()).toContain('Answer one.');
-    await say(page, [{ say: 'Answer three.' }], 'Answer three.');
+    const edits = [{ path: '/w/<b>three</b>.rs', before: 'a\n', after: 'b\n' }];
+    await say(page, [{ tool: { name: 'edit', output: 'ok', edits } }, { say: 'Answer three.' }], 'Answer three.');
     await row(page, 'Answer two.').click();
     await page.keyboard.press('c');
     await page.getByText('Compare “Answer two.” with').waitFor();
@@ -269,6 +270,9 @@ describe('two branches', () => {
     const right = page.getByRole('region', { name: 'Second branch' });
     await left.getByText('About two.').last().waitFor();
     expect(await right.innerText()).toContain('Answer three.');
+    // The files that each changed.
+    await left.getByText('No file was changed.').waitFor();
+    expect(await right.locator('li.only').first().innerText()).toMatch(/\/w\/<b>three<\/b>\.rs\s*\+1\s*−1\s*only here/);
     // What both have in common is not there.
     expect(await left.innerText()).not.toContain('Answer one.');
     // Words of one side alone are marked.

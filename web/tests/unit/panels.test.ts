@@ -1,7 +1,9 @@
 // @vitest-environment jsdom
 import { type Component, flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { commentsOf, forgetComments } from '../../src/store/comments.svelte';
 import { Host } from '../../src/store/host.svelte';
+import { TreeStore } from '../../src/store/tree.svelte';
 import ChangesPanel from '../../src/ui/changes/ChangesPanel.svelte';
 import TreePanel from '../../src/ui/tree/TreePanel.svelte';
 import type { ChatState, Turn } from '../../src/wire/types';
@@ -184,6 +186,16 @@ describe('the tree', () => {
     expect(navigate?.params).toEqual({ channel: CHAT, entry: 'e0' });
   });
 
+  it('compares no branches of a log that is too long', async () => {
+    const read: unknown[] = [];
+    answer = (method, params) =>
+      method === 'x-grove/entries'
+        ? (read.push(params['cursor']), { entries: [], cursor: `${read.length}`, more: true })
+        : {};
+    expect(await new TreeStore(host, CHAT).compare('a', 'b')).toBeUndefined();
+    expect(read).toHaveLength(16);
+  });
+
   it('can cancel a summary that another client asked for', async () => {
     serve(3);
     state = { ...state, activity: 'Summarizing a branch' };
@@ -277,6 +289,15 @@ describe('the changes', () => {
     await until(() => shown.querySelectorAll('.diff').length === 9);
     button(shown, 'Close all')!.click();
     await until(() => shown.querySelectorAll('.diff').length === 0);
+  });
+
+  it('keep no comments once the key of the tab is forgotten', () => {
+    sessionStorage.setItem('other', 'x');
+    commentsOf(CHAT).add({ uri: 'file:///w/1.txt', side: 'after', first: 1, last: 1, quote: ['a'], text: 'Hm' });
+    expect(Object.keys(sessionStorage)).toHaveLength(2);
+    forgetComments();
+    expect(Object.keys(sessionStorage)).toEqual(['other']);
+    expect(commentsOf(CHAT).items).toEqual([]);
   });
 
   it('keep comments that another version stored only as far as they have their shape', async () => {

@@ -19,7 +19,7 @@ use crate::agent::*;
 use crate::setup::{AgentAbilities, AgentSetup, HookAbility, Support};
 use crate::sink::TurnSink;
 use crate::spills::SpillStore;
-use script::{ClientCall, Say, Script, ScriptStep, ScriptedPart, ScriptedTool};
+use script::{ClientCall, Say, Script, ScriptStep, ScriptedEdit, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
 
 /// The scripted agent. It needs no model.
@@ -231,7 +231,10 @@ async fn call_tool(tool: ScriptedTool, number: usize, asks_hooks: bool, turn: &T
         id: id.clone(),
         name: tool.name.clone(),
         display_name: tool.name.clone(),
-        kind: shell.then_some(ToolKind::Terminal),
+        kind: match shell {
+            true => Some(ToolKind::Terminal),
+            false => (!tool.edits.is_empty()).then_some(ToolKind::Edit),
+        },
         language: shell.then(|| "shellscript".to_owned()),
         client: None,
         extra: None,
@@ -319,6 +322,18 @@ async fn complete_tool(tool: &ScriptedTool, call: ToolCallId, turn: &TurnSink) -
         true => format!("Ran {}", tool.name),
         false => format!("{} failed", tool.name),
     };
+    if !tool.edits.is_empty() {
+        let pieces = tool.edits.iter().map(ScriptedEdit::part).collect();
+        let output = AccumulatedOutput { text: tool.output.clone().unwrap_or_default(), pieces };
+        let stage = if tool.success { ToolStage::Completed } else { ToolStage::Failed };
+        let update = ToolUpdate {
+            title: Some(past_tense_message),
+            stage: Some(stage),
+            output: Some(output),
+            ..ToolUpdate::of(call)
+        };
+        return turn.report(vec![AgentEvent::Tool(Box::new(update))], None).await;
+    }
     let output = tool.output.clone();
     let result = ToolResult { success: tool.success, past_tense_message, output, attached: vec![], extra: None };
     turn.tool_completed(call, result).await

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use grove_core::{Answers, ContextUsage, InputRequest, PermissionKind, PermissionOption, Question, Usage};
 use serde::Deserialize;
 
-use crate::agent::{AgentError, PartContent};
+use crate::agent::{AgentError, PartContent, ToolOutputPart};
 
 /// The longest output a step may produce, `repeat` included.
 pub const MAX_OUTPUT: usize = 64 << 20;
@@ -46,6 +46,25 @@ pub(super) struct ScriptedTool {
     pub(super) permission: Option<PermissionKind>,
     pub(super) options: Vec<PermissionOption>,
     pub(super) editable: bool,
+    pub(super) edits: Vec<ScriptedEdit>,
+}
+
+/// A changed file that a call reports. Nothing is written.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ScriptedEdit {
+    path: String,
+    /// Missing for a new file.
+    before: Option<String>,
+    /// Missing for a deleted file.
+    after: Option<String>,
+}
+
+impl ScriptedEdit {
+    pub(super) fn part(&self) -> ToolOutputPart {
+        let Self { path, before, after } = self.clone();
+        ToolOutputPart::Edit { path, before, after }
+    }
 }
 
 /// A call of a client's tool.
@@ -112,6 +131,7 @@ pub(super) fn canned(text: &str) -> Script {
         permission: Some(PermissionKind::Shell),
         options: Vec::new(),
         editable: false,
+        edits: Vec::new(),
     }));
     steps.push(say("That is all I can do by myself. Send me `script:` and a JSON array of steps to make me do more, \
         or start a session with another agent.\n"
@@ -171,6 +191,8 @@ struct WireTool {
     options: Vec<PermissionOption>,
     #[serde(default)]
     editable: bool,
+    #[serde(default)]
+    edits: Vec<ScriptedEdit>,
 }
 
 #[derive(Deserialize)]
@@ -246,6 +268,9 @@ impl WireTool {
             }
             output => output.map(|output| output.repeat(repeat)),
         };
+        if self.edits.iter().any(|edit| edit.before.is_none() && edit.after.is_none()) {
+            return Err("an edit has `before`, `after` or both".to_owned());
+        }
         let input = text(self.input);
         let permission = self.permission.map(|permission| match permission {
             WirePermission::Shell => PermissionKind::Shell,
@@ -262,6 +287,7 @@ impl WireTool {
             permission,
             options: self.options,
             editable: self.editable,
+            edits: self.edits,
         })
     }
 }
@@ -338,6 +364,7 @@ mod tests {
         assert!(problem(r#"[{"part":{"mimeType":"a/b"}}]"#).contains("either `text` or `base64`"));
         assert!(problem(r#"[{"part":{"mimeType":"a/b","base64":"?"}}]"#).contains("cannot be decoded"));
         assert!(problem(r#"[{"tool":{"name":"a","output":"xxxx","repeat":999999999}}]"#).contains("longer than"));
+        assert!(problem(r#"[{"tool":{"name":"a","edits":[{"path":"/a"}]}}]"#).contains("`before`, `after` or both"));
         assert!(problem("{").contains("line 1"));
         assert_eq!(problem("[]"), "fine");
     }

@@ -27,7 +27,6 @@ export const changes = texts({
     isNew: 'new',
     isDeleted: 'deleted',
     isRemoved: 'removed',
-    isChanged: 'changed',
     isMoved: 'moved',
     from: (path: string) => `from ${path}`,
     aFile: 'a file',
@@ -56,7 +55,6 @@ export const changes = texts({
     showAll: (count: number) => `Show all ${count}`,
     moreRows: (count: number) => `Show ${count} more rows`,
     commentOn: (line: number) => `Comment on line ${line}`,
-    comment: 'Comment',
     commentOnLines: (first: number, last: number) =>
       first === last ? `Comment on line ${first}` : `Comment on lines ${first} to ${last}`,
     commentHint: 'Shift+click on another line comments on all lines up to it',
@@ -110,7 +108,6 @@ export const changes = texts({
     isNew: 'neu',
     isDeleted: 'gelöscht',
     isRemoved: 'entfernt',
-    isChanged: 'geändert',
     isMoved: 'verschoben',
     from: (path: string) => `von ${path}`,
     aFile: 'eine Datei',
@@ -139,7 +136,6 @@ export const changes = texts({
     showAll: (count: number) => `Alle ${count} zeigen`,
     moreRows: (count: number) => `${count} weitere Zeilen zeigen`,
     commentOn: (line: number) => `Zeile ${line} kommentieren`,
-    comment: 'Kommentar',
     commentOnLines: (first: number, last: number) =>
       first === last ? `Zeile ${first} kommentieren` : `Zeilen ${first} bis ${last} kommentieren`,
     commentHint: 'Umschalt+Klick auf eine andere Zeile kommentiert alle Zeilen bis dorthin',
