@@ -221,14 +221,6 @@ describe('the list of all sessions', () => {
     await titled(page, 'Old words of Claude').click();
     await conversation(page).getByText('Old words of Claude').waitFor();
     expect(await page.getByRole('textbox', { name: 'Prompt' }).count()).toBe(0);
-    // It is continued as a session of this host.
-    const agent = page.getByRole('combobox', { name: 'Agent that continues it' });
-    if (await agent.count()) await agent.selectOption('scripted');
-    await page.getByRole('button', { name: /^Continue with/ }).click();
-    await page.getByRole('textbox', { name: 'Prompt' }).waitFor();
-    await prompt(page, script([{ say: 'New words.' }]));
-    await answers(page).getByText('New words.').waitFor();
-    await conversation(page).getByText('Old words of Claude').waitFor();
 
     // A session of another host asks, and is answered from here.
     const steps = [{ tool: { name: 'shell', input: 'ls far', output: '', permission: 'shell' } }, { say: 'Listed.' }];
@@ -239,6 +231,20 @@ describe('the list of all sessions', () => {
     await card.getByRole('button', { name: /allow/i }).first().click();
     await answers(remote[0]!).getByText('Listed.').waitFor();
     await card.waitFor({ state: 'detached' });
+    expectQuiet();
+  });
+
+  it('has sessions of another tool, which an agent of this host continues', async () => {
+    const page = await open(await start(histories));
+    await titled(page, 'Old words of Claude').click();
+    await conversation(page).getByText('Old words of Claude').waitFor();
+    const agent = page.getByRole('combobox', { name: 'Agent that continues it' });
+    if (await agent.count()) await agent.selectOption('scripted');
+    await page.getByRole('button', { name: /^Continue with/ }).click();
+    await page.getByRole('textbox', { name: 'Prompt' }).waitFor();
+    await prompt(page, script([{ say: 'New words.' }]));
+    await answers(page).getByText('New words.').waitFor();
+    await conversation(page).getByText('Old words of Claude').waitFor();
     expectQuiet();
   });
 

@@ -67,7 +67,7 @@ async fn requests_of_this_host_and_of_others_are_listed_and_answered() {
     assert_eq!(page.refused("answer", questions).await.code, -32602);
     assert_eq!(until_waiting(&mut page, has_request).await.len(), 1, "it still waits");
     page.get("answer", answer(true, "once")).await;
-    assert_eq!(away.turn_end("scripted:/far", "t").await.parts.len(), 2);
+    assert_eq!(away.turn_end("scripted:/far", "t").await.tool_calls.len(), 1);
     until_waiting(&mut page, <[Value]>::is_empty).await;
     let late = page.refused("answer", answer(true, "once")).await;
     assert!(late.code == -32602 && late.message.contains("does not wait"), "{late:?}");
