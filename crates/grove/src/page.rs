@@ -47,15 +47,23 @@ fn page_in(folder: &std::path::Path) -> WebPage {
             let (Ok(content), Ok(name)) = (std::fs::read(&path), path.strip_prefix(folder)) else { continue };
             let name = name.to_string_lossy().into_owned();
             let asset = Asset {
-                content: content.into(),
                 content_type: content_type(&name),
-                tag: uuid::Uuid::new_v4().to_string().into(),
+                tag: tag_of(&content),
+                content: content.into(),
                 caching: Caching::Revalidated,
             };
             files.push((name.into(), asset));
         }
     }
     WebPage::new(files)
+}
+
+#[cfg(debug_assertions)]
+fn tag_of(content: &[u8]) -> std::borrow::Cow<'static, str> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    format!("{:016x}", hasher.finish()).into()
 }
 
 fn content_type(path: &str) -> &'static str {
