@@ -80,6 +80,7 @@ mod host;
 pub mod import;
 mod leases;
 pub mod limits;
+pub mod notifications;
 mod policy;
 pub mod presence;
 mod refusal;

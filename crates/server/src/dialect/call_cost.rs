@@ -101,6 +101,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Removal(RemovalMethod::Disposed)
         | Method::Sessions(_)
         | Method::Presence
-        | Method::Tokens(_) => CallCost::Small,
+        | Method::Tokens(_)
+        | Method::Notify(_) => CallCost::Small,
     }
 }

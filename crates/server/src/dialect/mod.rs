@@ -6,6 +6,7 @@ mod call_cost;
 mod handover;
 pub(crate) mod history;
 mod import;
+mod notify;
 mod peer;
 mod presence;
 mod removal;

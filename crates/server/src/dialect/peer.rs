@@ -132,6 +132,9 @@ impl ConnectionPeer {
                 reply(Encode::Text(super::removal::answer(&self.host, &id, method, params).await));
             }
             x_grove::Method::History(method) => super::history::handle(&self.host, id, method, params, reply),
+            x_grove::Method::Notify(method) => {
+                super::notify::handle(&self.host, &self.principal, id, method, params, reply);
+            }
             x_grove::Method::Presence => match self.presence(&id, params).await {
                 Ok(answer) => reply(Encode::Text(answer)),
                 Err(error) => self.refuse(Some(id), error, reply),

@@ -53,6 +53,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         Method::Sessions(_) => host.session_hub().is_some(),
         Method::Tokens(_) => host.tokens().is_some(),
         Method::Policy(_) => host.permission_rules().is_some(),
+        Method::Notify(_) => host.notifications().is_some(),
     })
 }
 
@@ -273,6 +274,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Tokens(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Notify(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
 }

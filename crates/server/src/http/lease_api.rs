@@ -105,6 +105,7 @@ fn is_open(method: Method) -> bool {
         | Method::History(_)
         | Method::Sessions(_)
         | Method::Tokens(_)
+        | Method::Notify(_)
         | Method::Presence => false,
     }
 }
