@@ -37,6 +37,7 @@ use crate::history::{ForeignStores, watch_stores};
 use crate::hooks;
 use crate::hosts::HostsFile;
 use crate::listeners::HostListeners;
+use crate::notify;
 use crate::open_files;
 use crate::page::page;
 use crate::policy_files::PolicyFiles;
@@ -105,6 +106,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     }
     let serving = server(&host, frame_log.as_ref());
     set_session_sources(&host, frame_log.as_ref(), &folder, settings);
+    notify::start(&host, &tokens, folder.path(), &settings.notify.value);
     let token = tokens.host_token();
     listeners.serve(&serving, token, settings)?;
     let copilot = match settings.copilot_listen.value {
