@@ -36,12 +36,13 @@ export interface Host {
   kill(): Promise<void>;
 }
 
-export async function startHost(data: string, port = 0, more: string[] = []): Promise<Host> {
+/** Starts a host with these arguments, and with the text of its own `grove.toml`. */
+export async function startHost(data: string, port = 0, more: string[] = [], toml = ''): Promise<Host> {
   if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
   const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json', ...more];
   // Its own file, so that no settings of the machine's user apply.
   const config = join(homeOf(data), 'grove.toml');
-  writeFileSync(config, '', { mode: 0o600 });
+  writeFileSync(config, toml, { mode: 0o600 });
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: config },
