@@ -13,6 +13,7 @@ mod ahp;
 mod bodies;
 mod copilot;
 mod credentials;
+mod devices;
 mod doors;
 mod editors;
 mod histories;
@@ -29,6 +30,7 @@ pub use ahp::*;
 pub use bodies::*;
 pub use copilot::*;
 pub use credentials::*;
+pub use devices::*;
 pub use doors::*;
 pub use editors::*;
 pub use histories::*;
@@ -84,6 +86,7 @@ pub const BODIES: &[Body] = &[
     Body { name: "params", run: params },
     Body { name: "shim_frames", run: shim_frames },
     Body { name: "token_file", run: token_file },
+    Body { name: "subscription", run: subscription },
     Body { name: "audit_log", run: audit_log },
     Body { name: "http", run: http },
     Body { name: "connection", run: connection },

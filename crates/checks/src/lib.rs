@@ -56,6 +56,7 @@ const FS: TestSuite = TestSuite::Package("grove-fs");
 const GROVE: TestSuite = TestSuite::Package("grove");
 const PAGE: TestSuite = TestSuite::Page;
 const HOST: TestSuite = TestSuite::Package("grove-host");
+const NOTIFY: TestSuite = TestSuite::Package("grove-notify");
 const SERVER: TestSuite = TestSuite::Package("grove-server");
 const SHIM: TestSuite = TestSuite::Package("grove-shim");
 const WIRE: TestSuite = TestSuite::Package("grove-wire");
@@ -262,6 +263,12 @@ checks! {
     BrowseFolders = "browse-folders", GROVE, "a_token_without_folders_browses_inside_the_roots";
     /// A process of an agent does nothing that persons alone may do.
     AgentProcess = "agent-process", GROVE, "an_agent_cannot_approve_its_own_requests";
+    /// A message of the host goes to machines of the internet alone.
+    PushAddress = "push-address", NOTIFY, "a_device_cannot_make_the_host_reach_into_its_own_network";
+    /// A message to a device contains no more than the owner of the host allows.
+    NoticeDetail = "notice-detail", NOTIFY, "a_message_contains_no_more_than_the_detail_allows";
+    /// A device is told as long as its token may read.
+    DeviceToken = "device-token", NOTIFY, "a_device_is_told_until_its_token_ends";
 }
 
 impl Check {

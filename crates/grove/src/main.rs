@@ -53,6 +53,7 @@ mod limits;
 mod limits_table;
 mod listeners;
 mod mcp_table;
+mod notify;
 mod open_files;
 mod page;
 mod past_requests;

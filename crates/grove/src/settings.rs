@@ -23,6 +23,7 @@ use crate::history::{self, HistoryConfig};
 use crate::hooks::{self, HookConfig};
 use crate::limits_table::{self, LimitsConfig};
 use crate::mcp_table::{self, ConfiguredServer};
+use crate::notify::{self, NotifySettings};
 use crate::secret_files;
 use crate::stores::{self, StoreConfig};
 use crate::telemetry::{self, TelemetryConfig};
@@ -163,6 +164,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Setting<LimitsConfig>,
     /// The export of spans to an OpenTelemetry collector.
     pub(crate) telemetry: Setting<TelemetryConfig>,
+    /// Whom to tell when an agent needs a person.
+    pub(crate) notify: Setting<NotifySettings>,
     /// Model names of the Copilot SDK's programs.
     pub(crate) copilot: Setting<CopilotConfig>,
     /// The MCP servers of the file. They may contain secrets: only their names are shown.
@@ -260,6 +263,7 @@ impl Settings {
             history: layers.history()?,
             limits: layers.limits()?,
             telemetry: layers.telemetry()?,
+            notify: layers.notify()?,
             copilot: layers.copilot()?,
             mcp: layers.mcp()?,
             agents: layers.agents(&catalog.catalog)?,
@@ -361,6 +365,7 @@ const KEYS: &[&str] = &[
     "history",
     "limits",
     "telemetry",
+    "notify",
     "copilot",
     "mcp",
     "agents",
@@ -504,6 +509,13 @@ impl Layers {
         let table = self.values.get("telemetry");
         let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
         Ok(Setting { value: telemetry::read(&self.file, table)?, source })
+    }
+
+    /// The settings of the file for notifications. No flag and no variable sets them.
+    fn notify(&self) -> Result<Setting<NotifySettings>> {
+        let table = self.values.get("notify");
+        let source = if table.is_some() { SettingSource::File(self.file.clone()) } else { SettingSource::Default };
+        Ok(Setting { value: notify::read(&self.file, table)?, source })
     }
 
     /// The settings of the file for programs of the Copilot SDK. No flag and no variable sets them.

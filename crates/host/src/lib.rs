@@ -81,6 +81,7 @@ mod host;
 pub mod import;
 mod leases;
 pub mod limits;
+pub mod notifications;
 mod policy;
 pub mod presence;
 mod refusal;

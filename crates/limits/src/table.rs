@@ -7,6 +7,7 @@ mod files;
 mod host;
 mod hub;
 mod messages;
+mod notify;
 mod program;
 mod rules;
 
@@ -20,6 +21,7 @@ pub fn table() -> Vec<LimitGroup> {
         messages::groups(&limits),
         host::groups(&limits),
         hub::groups(),
+        notify::groups(),
         editors::groups(),
         agents::groups(&limits),
         rules::groups(),

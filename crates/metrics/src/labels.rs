@@ -45,6 +45,18 @@ label! {
 }
 
 label! {
+    /// The end of a notification.
+    NotificationLabel "outcome" {
+        Delivered = "delivered",
+        Failed = "failed",
+        Gone = "gone",
+        Replaced = "replaced",
+        Dropped = "dropped",
+        Tested = "tested",
+    }
+}
+
+label! {
     /// The reason why a connection ended.
     CloseLabel "reason" {
         Gone = "gone",

@@ -81,6 +81,8 @@ metrics! {
     permission_answers: Labelled<PermissionLabel, Counter> = "grove_permission_answers_total", "Permission requests that are settled; `withdrawn` ones ended with their turn.";
     permission_wait_seconds: Seconds = "grove_permission_wait_seconds", "The time that permission requests waited for an answer.";
 
+    notifications: Labelled<NotificationLabel, Counter> = "grove_notifications_total", "Messages to devices and the webhook; `gone` ones ended a subscription, `dropped` ones found the queue full.";
+
     agent_starts: Labelled<AgentStartLabel, Counter> = "grove_agent_starts_total", "Connections to agents that were opened for a chat.";
     agent_start_failures: Counter = "grove_agent_start_failures_total", "Connections to agents that could not be opened.";
     agent_start_seconds: Seconds = "grove_agent_start_seconds", "The time that opening a connection to an agent took.";

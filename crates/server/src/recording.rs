@@ -48,9 +48,14 @@ pub(crate) fn record(
     AuditRecord::new(time, principal.name(), address, action, operation).with_client(client.map(ClientId::as_str))
 }
 
-/// Returns true for an operation that only reads. Its record and its params concern nobody.
+/// Returns true for an operation that only reads. Its record and its params concern nobody. A device that is told of
+/// sessions changes nothing of them, but from then on something leaves the host.
 pub(crate) fn only_reads(needed: ScopeSet, operation: &str) -> bool {
-    needed.without(Scope::Read) == ScopeSet::NONE && !logs_in(operation)
+    needed.without(Scope::Read) == ScopeSet::NONE && !logs_in(operation) && !changes_devices(operation)
+}
+
+fn changes_devices(operation: &str) -> bool {
+    matches!(operation, "x-grove/notify/subscribe" | "x-grove/notify/unsubscribe")
 }
 
 fn logs_in(operation: &str) -> bool {

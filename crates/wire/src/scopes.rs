@@ -24,6 +24,7 @@ use crate::x_grove::administration::AdministrationMethod;
 use crate::x_grove::handover::HandoverMethod;
 use crate::x_grove::history::HistoryMethod;
 use crate::x_grove::import::ImportMethod;
+use crate::x_grove::notify::NotifyMethod;
 use crate::x_grove::policy::PolicyMethod;
 use crate::x_grove::removal::RemovalMethod;
 use crate::x_grove::sessions::SessionsMethod;
@@ -288,6 +289,14 @@ pub const fn x_grove_method(method: x_grove::Method) -> Option<Scope> {
         Method::Sessions(method) => sessions_method(method),
         Method::Policy(PolicyMethod::Offers) => Scope::Read,
         Method::Policy(PolicyMethod::Allow) => Scope::Approve,
+        // A device is told no more than its token may read.
+        Method::Notify(
+            NotifyMethod::Key
+            | NotifyMethod::Subscribe
+            | NotifyMethod::Unsubscribe
+            | NotifyMethod::List
+            | NotifyMethod::Test,
+        ) => Scope::Read,
         Method::Tokens(
             TokensMethod::List
             | TokensMethod::Add

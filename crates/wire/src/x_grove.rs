@@ -3,8 +3,8 @@
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main
 //! one is used. [`presence`] is about the clients of a session, [`workspace`] about its data beside its conversation,
 //! [`policy`] about a pending permission request, [`import`] about sessions that do not exist yet, [`history`] about those
-//! of other tools, [`sessions`] about those of every source, and [`tokens`] about the tokens of the host: the last four
-//! name no `channel`.
+//! of other tools, [`sessions`] about those of every source, [`tokens`] about the tokens of the host, and [`notify`] about
+//! the devices that are told: the last five name no `channel`.
 //!
 //! A host announces the methods that it serves in the result of `initialize` ([`announcement`]).
 
@@ -14,6 +14,7 @@ pub mod handover;
 pub mod history;
 pub mod import;
 pub mod line_control;
+pub mod notify;
 pub mod policy;
 pub mod presence;
 pub mod removal;
@@ -55,12 +56,13 @@ pub enum Method {
     Sessions(sessions::SessionsMethod),
     Tokens(tokens::TokensMethod),
     Policy(policy::PolicyMethod),
+    Notify(notify::NotifyMethod),
     Presence,
     Administration(administration::AdministrationMethod),
 }
 
 impl Method {
-    pub const ALL: [Self; 91] = [
+    pub const ALL: [Self; 96] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -133,6 +135,11 @@ impl Method {
         Self::Tokens(tokens::TokensMethod::IssueCode),
         Self::Policy(policy::PolicyMethod::Offers),
         Self::Policy(policy::PolicyMethod::Allow),
+        Self::Notify(notify::NotifyMethod::Key),
+        Self::Notify(notify::NotifyMethod::Subscribe),
+        Self::Notify(notify::NotifyMethod::Unsubscribe),
+        Self::Notify(notify::NotifyMethod::List),
+        Self::Notify(notify::NotifyMethod::Test),
         Self::Presence,
         Self::Administration(administration::AdministrationMethod::ListAgents),
         Self::Administration(administration::AdministrationMethod::CheckAgents),
@@ -178,6 +185,7 @@ impl Method {
             Method::Sessions(method) => method.as_str(),
             Method::Tokens(method) => method.as_str(),
             Method::Policy(method) => method.as_str(),
+            Method::Notify(method) => method.as_str(),
             Method::Presence => "x-grove/presence",
             Method::Administration(method) => method.as_str(),
         }

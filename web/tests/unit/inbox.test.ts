@@ -3,7 +3,6 @@ import { expect, it, test } from 'vitest';
 import type { WaitingItem } from '../../src/state/rows';
 import { Inbox } from '../../src/store/inbox.svelte';
 import { KeyPairs } from '../../src/store/keys';
-import { tabTitle } from '../../src/store/tab';
 
 const item = (id: string): WaitingItem => ({
   session: 'p:1',
@@ -54,8 +53,4 @@ test('two keys after each other are a command, for a moment', () => {
   expect(pairs.press('h', 100)).toBe('g h');
   expect(pairs.press('h', 200)).toBeUndefined();
   expect([pairs.press('g', 0), pairs.press('h', 5000)]).toEqual([undefined, undefined]);
-});
-
-test('the title of the tab has the number of what waits', () => {
-  expect([tabTitle(undefined, 0), tabTitle('Fix it', 2)]).toEqual(['Grove', '(2) Fix it – Grove']);
 });

@@ -38,6 +38,7 @@ use crate::history::{ForeignStores, watch_stores};
 use crate::hooks;
 use crate::hosts::HostsFile;
 use crate::listeners::HostListeners;
+use crate::notify;
 use crate::open_files;
 use crate::page::page;
 use crate::policy_files::PolicyFiles;
@@ -108,6 +109,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let serving = server(&host, frame_log.as_ref());
     let rules = set_session_sources(&host, frame_log.as_ref(), &folder, settings);
     host.set_administration(Arc::new(ProgramAdministration::new(&host, backends.clone(), rules, load)));
+    notify::start(&host, &tokens, folder.path(), &settings.notify.value);
     let token = tokens.host_token();
     listeners.serve(&serving, token, settings)?;
     let copilot = match settings.copilot_listen.value {

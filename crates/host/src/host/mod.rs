@@ -44,6 +44,7 @@ use crate::history::History;
 use crate::hooks::Hooks;
 use crate::import::ImportReservations;
 use crate::leases::Leases;
+use crate::notifications::NotificationService;
 use crate::policy::PermissionRules;
 use crate::sequencer::{HostStopped, Sequencer, SequencerHandle, StorageHealth};
 use crate::session::{ActiveFolders, Departures, spills};
@@ -124,6 +125,8 @@ pub(crate) struct HostInner {
     /// The audit log, if the host keeps one.
     pub(crate) audit_log: OnceLock<Arc<dyn AuditLog>>,
     permission_rules: OnceLock<Arc<dyn PermissionRules>>,
+    /// The service that tells people's devices, if the host has one.
+    notifications: OnceLock<Arc<dyn NotificationService>>,
     /// Damage that was found at the start.
     damage: Arc<[String]>,
     storage: StorageHealth,
@@ -195,6 +198,7 @@ impl Host {
             agent_processes: OnceLock::new(),
             audit_log: OnceLock::new(),
             permission_rules: OnceLock::new(),
+            notifications: OnceLock::new(),
             damage,
             storage,
             storage_check: OnceLock::new(),

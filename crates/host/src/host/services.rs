@@ -10,6 +10,7 @@ use crate::agent_processes::{AgentProcesses, AgentRoot};
 use crate::client_hooks::ClientHookRegistry;
 use crate::history::History;
 use crate::hooks::Hook;
+use crate::notifications::NotificationService;
 use crate::policy::PermissionRules;
 use crate::session_hub::SessionHubService;
 use crate::tokens::TokenRegistry;
@@ -108,6 +109,18 @@ impl Host {
     /// The rules that answer permission requests, if the host has any.
     pub fn permission_rules(&self) -> Option<&Arc<dyn PermissionRules>> {
         self.0.permission_rules.get()
+    }
+
+    /// Sets the service that tells people's devices when an agent needs them. Only the first call has an effect.
+    pub fn set_notifications(&self, notifications: Arc<dyn NotificationService>) {
+        if self.0.notifications.set(notifications).is_err() {
+            tracing::warn!("a host has one notification service: the second one is not used");
+        }
+    }
+
+    /// The service that tells people's devices, if the host has one.
+    pub fn notifications(&self) -> Option<&Arc<dyn NotificationService>> {
+        self.0.notifications.get()
     }
 
     /// The file watcher, started when it is first needed.

@@ -366,6 +366,8 @@ pub enum ListenScope {
     Session(SessionId),
     /// Those of all sessions that concern lists.
     News,
+    /// Those of all sessions by which a person learns that an agent waits or has ended a turn, and that this is settled.
+    Attention,
 }
 
 /// The channel of an in-process subscriber. The sequencer never waits: a full one is closed, which its owner notices.

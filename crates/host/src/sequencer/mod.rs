@@ -125,6 +125,7 @@ pub(crate) struct Sequencer {
     /// The in-process subscribers of one session, and of all.
     listeners: HashMap<SessionId, Vec<EventListener>>,
     news_listeners: Vec<EventListener>,
+    attention_listeners: Vec<EventListener>,
     touches: u64,
 }
 
@@ -175,6 +176,7 @@ impl Sequencer {
             subscribers: HashMap::new(),
             listeners: HashMap::new(),
             news_listeners: Vec::new(),
+            attention_listeners: Vec::new(),
             touches: 0,
         };
         // A journal that cannot be written now is tried again with each batch.
@@ -272,6 +274,7 @@ impl Sequencer {
                 match listen.what {
                     ListenScope::Session(session) => self.listeners.entry(session).or_default().push(listen.listener),
                     ListenScope::News => self.news_listeners.push(listen.listener),
+                    ListenScope::Attention => self.attention_listeners.push(listen.listener),
                 }
                 (listen.begin)(&self.shared.published());
             }

@@ -181,6 +181,10 @@ impl Sequencer {
         if event.event.change.class().is_announced() {
             self.news_listeners.retain(tell);
         }
+        // A streamed delta costs one comparison here while nobody listens.
+        if !self.attention_listeners.is_empty() && calls_attention(&event.event.change) {
+            self.attention_listeners.retain(tell);
+        }
     }
 
     /// Sends the subscribers notifications that are not part of the state.
@@ -248,6 +252,24 @@ impl Sequencer {
             reply(answer);
         }
         None
+    }
+}
+
+/// Says whether a person may have to hear of a change: an agent waits or no longer waits, or a turn begins or ends, or a
+/// person has read or removed what there was.
+fn calls_attention(change: &Change) -> bool {
+    match change {
+        Change::Session(_, event) => matches!(
+            event,
+            SessionEvent::InputNeededSet(_)
+                | SessionEvent::InputNeededRemoved { .. }
+                | SessionEvent::ReadChanged(_)
+                | SessionEvent::ArchivedChanged(_)
+                | SessionEvent::ChatRemoved(_)
+                | SessionEvent::Removed
+        ),
+        Change::Chat(_, _, event) => event.class().boundary.is_some(),
+        Change::Root(_) => false,
     }
 }
 

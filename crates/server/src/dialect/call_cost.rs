@@ -115,6 +115,7 @@ fn of_extension(method: x_grove::Method) -> CallCost {
         | Method::Sessions(_)
         | Method::Presence
         | Method::Administration(_)
-        | Method::Tokens(_) => CallCost::Small,
+        | Method::Tokens(_)
+        | Method::Notify(_) => CallCost::Small,
     }
 }

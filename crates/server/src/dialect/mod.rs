@@ -8,6 +8,7 @@ mod handover;
 pub(crate) mod history;
 mod history_import;
 mod import;
+mod notify;
 mod peer;
 mod presence;
 mod removal;

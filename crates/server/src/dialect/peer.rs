@@ -137,6 +137,9 @@ impl ConnectionPeer {
             x_grove::Method::Administration(method) => {
                 super::administration::handle(&self.host, &self.queue, id, method, params, reply);
             }
+            x_grove::Method::Notify(method) => {
+                super::notify::handle(&self.host, &self.principal, id, method, params, reply);
+            }
             x_grove::Method::Presence => match self.presence(&id, params).await {
                 Ok(answer) => reply(Encode::Text(answer)),
                 Err(error) => self.refuse(Some(id), error, reply),

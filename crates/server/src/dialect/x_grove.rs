@@ -54,6 +54,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         Method::Tokens(_) => host.tokens().is_some(),
         Method::Policy(_) => host.permission_rules().is_some(),
         Method::Administration(_) => host.administration().is_some(),
+        Method::Notify(_) => host.notifications().is_some(),
     })
 }
 
@@ -275,6 +276,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<ExtensionRequest, E
         Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Tokens(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Administration(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Notify(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(ExtensionRequest::Tree(request, TreeCallFollowUp::Answer))
 }

@@ -106,6 +106,7 @@ fn is_open(method: Method) -> bool {
         | Method::Sessions(_)
         | Method::Tokens(_)
         | Method::Administration(_)
+        | Method::Notify(_)
         | Method::Presence => false,
     }
 }

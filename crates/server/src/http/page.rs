@@ -94,8 +94,8 @@ const STRICT: [(HeaderName, HeaderValue); 6] = [
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
-             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-             require-trusted-types-for 'script'; trusted-types dompurify svelte-trusted-html",
+             connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+             require-trusted-types-for 'script'; trusted-types dompurify grove-worker svelte-trusted-html",
         ),
     ),
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

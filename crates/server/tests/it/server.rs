@@ -162,8 +162,9 @@ async fn wrong_tokens_are_answered_ever_later_and_right_ones_at_once() {
 async fn every_answer_tells_a_browser_to_be_strict() {
     let host = Served::start(Config::default(), Some(page())).await;
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
-                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-                  require-trusted-types-for 'script'; trusted-types dompurify svelte-trusted-html";
+                  connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; \
+                  frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                  trusted-types dompurify grove-worker svelte-trusted-html";
     for (line, status) in [
         ("GET /", 200),
         ("HEAD /", 200),
