@@ -59,13 +59,17 @@ export function tasks(events) {
     .map((event) => ({ ms: event.dur / 1000, cpu: (event.tdur ?? 0) / 1000 }));
 }
 
-/** The frames that the main thread made, in each second of the trace. */
-export function framesPerSecond(events) {
+/** The frames that the main thread made in a second, in the part of the trace of this length with the most of them. */
+export function framesPerSecond(events, seconds) {
   const threads = mainThreads(events);
   const frames = events.filter((event) => event.name === 'Commit' && threads.has(`${event.pid}:${event.tid}`));
   const times = frames.map((event) => event.ts).sort((a, b) => a - b);
-  const seconds = times.length > 1 ? (times.at(-1) - times[0]) / 1e6 : 0;
-  return seconds > 0 ? times.length / seconds : 0;
+  let most = 0;
+  for (let first = 0, end = 0; first < times.length; first++) {
+    while (end < times.length && times[end] - times[first] < seconds * 1e6) end++;
+    most = Math.max(most, end - first);
+  }
+  return most / seconds;
 }
 
 /** Milliseconds from the navigation to the first paint with content. */

@@ -151,16 +151,21 @@ async function scroll(contestant, page, devtools, figures) {
 }
 
 async function stream(contestant, page, devtools, figures) {
-  let deltas = 0;
+  const deltas = { count: 0, first: 0, last: 0 };
   await devtools.send('Network.enable');
-  const heard = ({ response }) => (deltas += contestant.isDelta(response?.payloadData ?? '') ? 1 : 0);
+  const heard = ({ response, timestamp }) => {
+    if (!contestant.isDelta(response?.payloadData ?? '')) return;
+    if (deltas.count++ === 0) deltas.first = timestamp;
+    deltas.last = timestamp;
+  };
   devtools.on('Network.webSocketFrameReceived', heard);
   const events = await traced(browser, page, async () => {
     // The pauses of the scripted agent are longer than a millisecond on a busy machine.
     await contestant.stream(seconds * RATE, seconds > MOST_TRACED_SECONDS);
     await page.waitForTimeout(Math.min(seconds, MOST_TRACED_SECONDS) * 1000);
   });
-  const counted = deltas;
+  const counted = { ...deltas };
+  const lasted = counted.count > 1 ? counted.last - counted.first : Math.min(seconds, MOST_TRACED_SECONDS);
   const readings = [await memory(devtools)];
   const rest = seconds - MOST_TRACED_SECONDS;
   for (let passed = 0; passed < rest; passed += 30) {
@@ -169,8 +174,8 @@ async function stream(contestant, page, devtools, figures) {
   }
   devtools.off('Network.webSocketFrameReceived', heard);
   addTasks(figures, events, 'streaming');
-  figures['frames in a second while streaming'] = framesPerSecond(events);
-  if (counted > 0) figures['deltas in a second'] = counted / Math.min(seconds, MOST_TRACED_SECONDS);
+  figures['frames in a second while streaming'] = framesPerSecond(events, lasted);
+  if (counted.count > 1) figures['deltas in a second'] = counted.count / lasted;
   figures['script memory while streaming (MB)'] = readings.map(({ heap }) => (heap / 1e6).toFixed(1)).join(', ');
   figures['nodes while streaming'] = readings.map(({ nodes }) => nodes).join(', ');
 }
