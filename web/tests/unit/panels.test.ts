@@ -291,6 +291,28 @@ describe('the changes', () => {
     await until(() => shown.querySelectorAll('.diff').length === 0);
   });
 
+  it('show a comment only in the part of a file that has its line', async () => {
+    const file = (name: string) => ({ uri: 'file:///w/1.txt', content: { uri: `grove-content://s/${name}` } });
+    const texts: Record<string, string> = { a: 'one\n', b: 'two\n', c: 'three\n', d: 'four\n' };
+    host.read = async (uri) => ({ data: texts[uri.at(-1)!]!, encoding: 'utf-8' });
+    const [first, second] = [turn(1), turn(2)];
+    const edit = (of: Turn, before: string, after: string): void => {
+      const part = of.responseParts[0]!;
+      if (part.kind === 'toolCall')
+        Object.assign(part.toolCall, { content: [{ type: 'fileEdit', before: file(before), after: file(after) }] });
+    };
+    edit(first, 'a', 'b');
+    edit(second, 'c', 'd');
+    const chat = 'ahp-chat:/parts';
+    commentsOf(chat).add({ uri: 'file:///w/1.txt', side: 'after', first: 1, last: 1, quote: ['four'], text: 'Hm' });
+    state = { ...state, turns: [first, second] };
+    const shown = show(ChangesPanel, { chat });
+    await until(() => shown.querySelectorAll('.diff').length === 2 && shown.querySelector('article'));
+    const parts = [...shown.querySelectorAll('.diff')].map((diff) => diff.querySelectorAll('article').length);
+    expect(parts).toEqual([0, 1]);
+    expect(words(shown.querySelector('.note'))).toContain('Change 1 of 2');
+  });
+
   it('keep no comments once the key of the tab is forgotten', () => {
     sessionStorage.setItem('other', 'x');
     commentsOf(CHAT).add({ uri: 'file:///w/1.txt', side: 'after', first: 1, last: 1, quote: ['a'], text: 'Hm' });
