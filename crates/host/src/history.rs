@@ -125,6 +125,12 @@ impl fmt::Debug for PreparedHistory {
     }
 }
 
+impl fmt::Debug for PreparedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// The reason why the history cannot answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the sessions of other tools cannot be read: {0}")]
