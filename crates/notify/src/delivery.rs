@@ -8,7 +8,7 @@ use grove_host::Env;
 use grove_metrics::NotificationLabel;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::{Answer, Post, PostError, Transport};
+use crate::http::{Post, PostAnswer, PostError, Transport};
 use crate::notice::TargetId;
 
 /// The messages that are being delivered at a time; with more, the newest is dropped.
@@ -36,7 +36,7 @@ pub(crate) enum DeliveryOutcome {
 pub(crate) type MakePost = Box<dyn Fn() -> Result<Post, String> + Send + Sync>;
 
 /// A message for a party.
-pub(crate) struct Message {
+pub(crate) struct OutgoingMessage {
     pub(crate) target: TargetId,
     /// A message with the same tag replaces this one.
     pub(crate) tag: String,
@@ -60,7 +60,11 @@ impl Courier {
     }
 
     /// Delivers a message in a task of its own, and calls back when that has ended.
-    pub(crate) fn send(self: &Arc<Self>, message: Message, done: impl FnOnce(DeliveryOutcome) + Send + 'static) {
+    pub(crate) fn send(
+        self: &Arc<Self>,
+        message: OutgoingMessage,
+        done: impl FnOnce(DeliveryOutcome) + Send + 'static,
+    ) {
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             tracing::warn!(target = %message.target, "too many notifications wait for delivery: one is dropped");
             self.env.metrics.notifications.of(NotificationLabel::Dropped).increment();
@@ -73,7 +77,7 @@ impl Courier {
         }));
     }
 
-    async fn deliver(&self, message: Message, slot: OwnedSemaphorePermit) -> DeliveryOutcome {
+    async fn deliver(&self, message: OutgoingMessage, slot: OwnedSemaphorePermit) -> DeliveryOutcome {
         let number = self.last.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let key = (message.target.clone(), message.tag.clone());
         self.newest().insert(key.clone(), number);
@@ -89,7 +93,12 @@ impl Courier {
         outcome
     }
 
-    async fn attempt_until_done(&self, message: &Message, key: &(TargetId, String), number: u64) -> DeliveryOutcome {
+    async fn attempt_until_done(
+        &self,
+        message: &OutgoingMessage,
+        key: &(TargetId, String),
+        number: u64,
+    ) -> DeliveryOutcome {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=MAX_ATTEMPTS {
             let retry = match self.attempt(&message.make).await {
@@ -157,7 +166,7 @@ enum AttemptOutcome {
 }
 
 /// The meaning of an answer. A redirect is a refusal: it could lead anywhere.
-fn of_answer(answer: &Answer) -> AttemptOutcome {
+fn of_answer(answer: &PostAnswer) -> AttemptOutcome {
     match answer.status {
         200..=299 => AttemptOutcome::Done(DeliveryOutcome::Delivered),
         404 | 410 => AttemptOutcome::Done(DeliveryOutcome::Gone),

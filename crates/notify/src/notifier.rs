@@ -17,11 +17,11 @@ use grove_wire::x_grove::notify::{
 use grove_wire::x_grove::presence::AttachedKind;
 use tokio::sync::mpsc::Receiver;
 
-use crate::delivery::{Courier, DeliveryOutcome, MakePost, Message};
+use crate::delivery::{Courier, DeliveryOutcome, MakePost, OutgoingMessage};
 use crate::happenings;
 use crate::http::Transport;
 use crate::notice::{Detail, KindSet, Notice, TargetId, tag};
-use crate::planner::{Attendance, Planner, Step, Target};
+use crate::planner::{Attendance, NoticeTarget, Planner, Step};
 use crate::push::devices::{Device, DeviceQuiet, Devices};
 use crate::push::message::{self, PushContent};
 use crate::push::vapid::VapidKey;
@@ -171,9 +171,9 @@ impl Notifier {
         }
     }
 
-    fn targets(&self, devices: &[Device]) -> Vec<Target> {
+    fn targets(&self, devices: &[Device]) -> Vec<NoticeTarget> {
         let config = &self.0.config;
-        let device = |device: &Device| Target {
+        let device = |device: &Device| NoticeTarget {
             id: TargetId::Device(device.id.clone()),
             events: device.events,
             quiet: match &device.quiet {
@@ -182,7 +182,7 @@ impl Notifier {
                 DeviceQuiet::Own(quiet) => Some(quiet.clone()),
             },
         };
-        let webhook = config.webhook.iter().map(|_| Target {
+        let webhook = config.webhook.iter().map(|_| NoticeTarget {
             id: TargetId::Webhook,
             events: config.events,
             quiet: config.quiet.clone(),
@@ -195,7 +195,7 @@ impl Notifier {
         let body = WebhookBody::of(notice.limited_to(self.0.config.detail), self.0.env.random.as_ref());
         let clock = self.0.env.clock.clone();
         let make: MakePost = Box::new(move || webhook.post(&body, clock.now().0));
-        self.0.courier.send(Message { target: TargetId::Webhook, tag: notice.tag(), make }, |_| ());
+        self.0.courier.send(OutgoingMessage { target: TargetId::Webhook, tag: notice.tag(), make }, |_| ());
     }
 
     fn tell_device(&self, devices: &[Device], id: &str, tag: String, content: PushContent) {
@@ -206,7 +206,7 @@ impl Notifier {
         };
         let (notifier, id) = (self.clone(), id.to_owned());
         let target = TargetId::Device(id.clone());
-        self.0.courier.send(Message { target, tag, make }, move |outcome| {
+        self.0.courier.send(OutgoingMessage { target, tag, make }, move |outcome| {
             if outcome == DeliveryOutcome::Gone {
                 notifier.remove_gone(id);
             }

@@ -43,7 +43,7 @@ pub enum Happening {
 
 /// A party that can be told.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct NoticeTarget {
     pub id: TargetId,
     pub events: KindSet,
     pub quiet: Option<QuietHours>,
@@ -162,7 +162,7 @@ impl Planner {
     }
 
     /// The steps that are due. A party that is not among the targets is forgotten.
-    pub fn due(&mut self, now: u64, targets: &[Target], look: impl Fn(&SessionId) -> Attendance) -> Vec<Step> {
+    pub fn due(&mut self, now: u64, targets: &[NoticeTarget], look: impl Fn(&SessionId) -> Attendance) -> Vec<Step> {
         let mut steps = std::mem::take(&mut self.closings);
         self.told.retain(|id, _| targets.iter().any(|target| target.id == *id));
         let mut seen = Vec::new();
@@ -210,7 +210,7 @@ impl Planner {
 }
 
 /// The time until which a party is not told, because of its quiet hours or because it was told too much.
-fn held_until(target: &Target, times: &mut VecDeque<u64>, now: u64) -> Option<u64> {
+fn held_until(target: &NoticeTarget, times: &mut VecDeque<u64>, now: u64) -> Option<u64> {
     if let Some(end) = target.quiet.as_ref().and_then(|quiet| quiet.end_of(now)) {
         return Some(end);
     }

@@ -274,7 +274,7 @@ export function readWishes(json: string): Wishes {
   };
 }
 
-/** Says whether a time of the day lies in quiet hours, which may go over midnight. */
+/** Says whether a time of the day is in quiet hours, which may go over midnight. */
 export function isQuiet(quiet: Wishes['quiet'], now: Date): boolean {
   if (!quiet) return false;
   const time = `${String(now.getHours()).padStart(2, '0')}:${String(now.getMinutes()).padStart(2, '0')}`;

@@ -17,7 +17,11 @@ import {
 } from './support';
 
 const SECRET = 'a secret of the webhook';
-const ASKS = script([{ tool: { name: 'bash', input: 'ls -la /secret', permission: 'shell', output: 'done' } }]);
+// A session without a title has its first prompt for one.
+const ASKS = script([
+  { title: 'Tidy up' },
+  { tool: { name: 'bash', input: 'ls -la /secret', permission: 'shell', output: 'done' } },
+]);
 const PUSH = '/push/device';
 
 let browser: Browser;
@@ -116,7 +120,7 @@ describe('a device', () => {
 
     const [message] = await service.until(PUSH, 1);
     const content = subscription.read(message!);
-    expect(content).toMatchObject({ type: 'show', kind: 'waiting', text: 'bash', language: 'en' });
+    expect(content).toMatchObject({ type: 'show', kind: 'waiting', title: 'Tidy up', text: 'bash' });
     expect(JSON.stringify(content)).not.toContain('/secret');
     const { claims, key } = readSignature(message!);
     expect(claims['aud']).toBe(service.address);
@@ -208,13 +212,13 @@ describe('the card that asks', () => {
 
 describe('the page without its host', () => {
   it('is shown from the cache, which has nothing but files of the build', async () => {
-    const { page, problems } = await open();
+    const { page, problems } = await open(new TestSubscription(service, PUSH));
     await turnOn(page);
     await page.reload();
     await page.getByRole('heading', { name: 'Notifications' }).waitFor();
     await host.stop();
     await page.reload();
-    await page.getByText('Cannot reach the host').first().waitFor();
+    await page.getByText('Connecting to the host').first().waitFor();
     const stored = await page.evaluate(async () => {
       const names = await caches.keys();
       const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));

@@ -44,7 +44,7 @@ pub struct Post {
 
 /// The part of an answer that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct PostAnswer {
     pub status: u16,
     /// The time after which the request may be sent again.
     pub retry_after: Option<Duration>,
@@ -68,7 +68,7 @@ pub enum PostError {
 /// Sends requests.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync {
-    async fn post(&self, post: Post) -> Result<Answer, PostError>;
+    async fn post(&self, post: Post) -> Result<PostAnswer, PostError>;
 }
 
 /// Reads the certificates that the system trusts, in PEM.
@@ -91,7 +91,7 @@ impl HttpsTransport {
         self.config.get_or_init(read).clone().map_err(PostError::Roots)
     }
 
-    async fn send(&self, post: Post) -> Result<Answer, PostError> {
+    async fn send(&self, post: Post) -> Result<PostAnswer, PostError> {
         let host = post.url.host().to_owned();
         let stream = connect(&post.url).await?;
         if !post.url.is_https() {
@@ -113,7 +113,7 @@ impl fmt::Debug for HttpsTransport {
 
 #[async_trait]
 impl Transport for HttpsTransport {
-    async fn post(&self, post: Post) -> Result<Answer, PostError> {
+    async fn post(&self, post: Post) -> Result<PostAnswer, PostError> {
         let host = post.url.host().to_owned();
         timeout(REQUEST_TIME, self.send(post)).await.unwrap_or(Err(PostError::Slow { host }))
     }
@@ -158,7 +158,7 @@ async fn connect(url: &TargetUrl) -> Result<TcpStream, PostError> {
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     post: Post,
-) -> Result<Answer, PostError> {
+) -> Result<PostAnswer, PostError> {
     let host = post.url.host().to_owned();
     let broken = |error| PostError::Http { host: host.clone(), error };
     let client = hyper::client::conn::http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).to_owned();
@@ -173,7 +173,7 @@ async fn exchange(
     }
     let mut answer = std::pin::pin!(async {
         let response = sender.send_request(request).await?;
-        let answer = Answer { status: response.status().as_u16(), retry_after: retry_after(response.headers()) };
+        let answer = PostAnswer { status: response.status().as_u16(), retry_after: retry_after(response.headers()) };
         read_end(response.into_body()).await;
         Ok(answer)
     });

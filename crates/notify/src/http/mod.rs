@@ -4,4 +4,4 @@ pub(crate) mod address;
 pub(crate) mod client;
 
 pub use address::{Reach, TargetUrl, UrlError, is_public};
-pub use client::{Answer, HttpsTransport, Post, PostError, RootSource, Transport};
+pub use client::{HttpsTransport, Post, PostAnswer, PostError, RootSource, Transport};

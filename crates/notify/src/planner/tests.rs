@@ -28,9 +28,9 @@ fn answered(request: &str) -> Happening {
     Happening::Answered { session: "s".into(), chat: "main".into(), request: request.into() }
 }
 
-fn phone(quiet: Option<&str>) -> Target {
+fn phone(quiet: Option<&str>) -> NoticeTarget {
     let quiet = quiet.map(|quiet| quiet.parse().unwrap());
-    Target { id: TargetId::Device("phone".to_owned()), events: KindSet::ALL, quiet }
+    NoticeTarget { id: TargetId::Device("phone".to_owned()), events: KindSet::ALL, quiet }
 }
 
 /// The number of times that somebody is told, and of closings.
@@ -123,8 +123,8 @@ fn in_quiet_hours_nobody_is_told_and_afterwards_what_still_waits() {
 
 #[test]
 fn each_party_has_its_own_events_and_quiet_hours() {
-    let webhook = Target { id: TargetId::Webhook, events: KindSet::ALL, quiet: None };
-    let deaf = Target { id: TargetId::Device("deaf".to_owned()), events: KindSet::NONE, quiet: None };
+    let webhook = NoticeTarget { id: TargetId::Webhook, events: KindSet::ALL, quiet: None };
+    let deaf = NoticeTarget { id: TargetId::Device("deaf".to_owned()), events: KindSet::NONE, quiet: None };
     let targets = [webhook, deaf, phone(Some("00:00-23:59 UTC"))];
     let mut planner = Planner::default();
     planner.note(asked("a", NOON), NOON, false);

@@ -132,7 +132,7 @@ impl Devices {
         let device = read_device(owner, params, self.reach, now)?;
         let id = device.id.clone();
         self.change(|devices| {
-            // The address is known to the device alone: whoever has it is that device, with another token perhaps.
+            // The address is known to the device alone: the sender is that device, with another token perhaps.
             devices.retain(|known| known.id != device.id);
             let of_token = devices.iter().filter(|known| known.owner.token == device.owner.token).count();
             if of_token >= MAX_TOKEN_DEVICES || devices.len() >= MAX_DEVICES {

@@ -135,9 +135,9 @@ fn record_key(
 }
 
 /// The length of derived bytes.
-struct Length(usize);
+struct OutputLength(usize);
 
-impl KeyType for Length {
+impl KeyType for OutputLength {
     fn len(&self) -> usize {
         self.0
     }
@@ -145,7 +145,7 @@ impl KeyType for Length {
 
 fn expand<const LENGTH: usize>(from: &Prk, info: &[&[u8]]) -> Result<[u8; LENGTH], EncryptError> {
     let mut bytes = [0; LENGTH];
-    let output = from.expand(info, Length(LENGTH)).map_err(|_| EncryptError::Cipher)?;
+    let output = from.expand(info, OutputLength(LENGTH)).map_err(|_| EncryptError::Cipher)?;
     output.fill(&mut bytes).map_err(|_| EncryptError::Cipher)?;
     Ok(bytes)
 }

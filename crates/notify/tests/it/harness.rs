@@ -12,7 +12,7 @@ use grove_agents::scripted::ScriptedAgent;
 use grove_core::{Scope, ScopeSet, Timestamp};
 use grove_host::tokens::{HostToken, NewToken, TokenRecord, TokenRegistry, TokenStorage};
 use grove_host::{Config, Env, Host, Token};
-use grove_notify::http::{Answer, Post, PostError, Transport};
+use grove_notify::http::{Post, PostAnswer, PostError, Transport};
 use grove_notify::{
     Detail, Devices, KindSet, Notifier, NotifyConfig, NotifyFile, NotifyStorage, Reach, TargetUrl, Webhook,
 };
@@ -66,22 +66,22 @@ impl TokenStorage for MemoryTokens {
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     pub(crate) posts: Mutex<Vec<(u64, Post)>>,
-    pub(crate) answers: Mutex<VecDeque<Answer>>,
+    pub(crate) answers: Mutex<VecDeque<PostAnswer>>,
     clock: Mutex<Option<Env>>,
 }
 
 #[async_trait]
 impl Transport for Network {
-    async fn post(&self, post: Post) -> Result<Answer, PostError> {
+    async fn post(&self, post: Post) -> Result<PostAnswer, PostError> {
         let now = self.clock.lock().unwrap().as_ref().map_or(0, |env| env.clock.now().0);
         self.posts.lock().unwrap().push((now, post));
         let answer = self.answers.lock().unwrap().pop_front();
-        Ok(answer.unwrap_or(Answer { status: 201, retry_after: None }))
+        Ok(answer.unwrap_or(PostAnswer { status: 201, retry_after: None }))
     }
 }
 
-pub(crate) fn status(status: u16) -> Answer {
-    Answer { status, retry_after: None }
+pub(crate) fn status(status: u16) -> PostAnswer {
+    PostAnswer { status, retry_after: None }
 }
 
 /// A host with notifications.

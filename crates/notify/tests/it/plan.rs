@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grove_core::Scope;
-use grove_notify::http::Answer;
+use grove_notify::http::PostAnswer;
 use grove_testkit::host::TOKEN;
 use grove_wire::ahp::ToolCallState;
 use serde_json::json;
@@ -111,7 +111,7 @@ async fn a_failed_turn_is_told_and_a_stopped_one_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_busy_is_asked_again_when_it_says_and_not_for_ever() {
     let host = NotifyHost::start().await;
-    let busy = Answer { status: 429, retry_after: Some(Duration::from_secs(100)) };
+    let busy = PostAnswer { status: 429, retry_after: Some(Duration::from_secs(100)) };
     host.network.answers.lock().unwrap().extend([status(503), busy]);
     asked(&host).await;
     seconds(600).await;

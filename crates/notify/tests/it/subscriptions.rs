@@ -120,7 +120,7 @@ async fn a_wrong_or_hostile_subscription_is_refused() {
         with("keys", json!({"p256dh": "BA", "auth": "AA"})),
         with("keys", json!({"p256dh": "A".repeat(87), "auth": "A".repeat(22)})),
         with("events", json!(["everything"])),
-        with("events", json!(["waiting"; 1_000])),
+        with("events", json!(vec!["waiting"; 1_000])),
         with("quiet", json!("night")),
         with("language", json!("de\r\nx: y")),
     ] {

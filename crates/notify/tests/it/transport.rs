@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use grove_notify::http::{Answer, HttpsTransport, Post, PostError, Reach, TargetUrl, Transport};
+use grove_notify::http::{HttpsTransport, Post, PostAnswer, PostError, Reach, TargetUrl, Transport};
 use http::HeaderMap;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -46,18 +46,18 @@ fn post(url: &str, reach: Reach) -> Post {
     Post { url, headers: HeaderMap::new(), body: Bytes::from_static(b"body") }
 }
 
-async fn local(port: u16) -> Result<Answer, PostError> {
+async fn local(port: u16) -> Result<PostAnswer, PostError> {
     transport().post(post(&format!("http://127.0.0.1:{port}/x"), Reach::Private)).await
 }
 
 #[tokio::test]
 async fn an_answer_is_its_status_and_nothing_else() {
     let (port, _) = service(b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok".to_vec()).await;
-    assert_eq!(local(port).await.unwrap(), Answer { status: 201, retry_after: None });
+    assert_eq!(local(port).await.unwrap(), PostAnswer { status: 201, retry_after: None });
     let (port, _) =
         service(b"HTTP/1.1 429 Slow\r\nretry-after: 30\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec())
             .await;
-    assert_eq!(local(port).await.unwrap(), Answer { status: 429, retry_after: Some(Duration::from_secs(30)) });
+    assert_eq!(local(port).await.unwrap(), PostAnswer { status: 429, retry_after: Some(Duration::from_secs(30)) });
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ pub struct NotifyKeyResult {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeDeviceParams {
-    /// The address of the push service for this device. It is a capability: whoever has it can send to the device.
+    /// The address of the push service for this device. Its holders can send to the device, so it is secret.
     pub endpoint: String,
     pub keys: SubscriptionKeyTexts,
     /// The name of the device, for lists.
