@@ -248,7 +248,9 @@ proptest! {
             });
             match &event.data {
                 EventData::UserMessage(_) => prop_assert_eq!(place.position, TurnPosition::UserMessage),
-                EventData::TurnEnd(_) => prop_assert_eq!(place.position, TurnPosition::End),
+                EventData::TurnEnd(_) => {
+                    prop_assert!(matches!(place.position, TurnPosition::Part(_) | TurnPosition::End));
+                }
                 EventData::ToolStart(_) => prop_assert!(matches!(place.position, TurnPosition::Part(_))),
                 _ => {}
             }
