@@ -245,8 +245,6 @@ fn a_call_takes_the_text_and_the_thought_before_it_along() {
             "(permission.requested)",
             "(permission.completed)",
             "tool.execution_complete",
-            "assistant.turn_end",
-            "assistant.turn_start",
             "(assistant.message_start)",
             "(assistant.message_delta)",
             "assistant.message",

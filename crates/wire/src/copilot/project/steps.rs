@@ -2,9 +2,6 @@
 //!
 //! A text is sent once it is complete: when another part follows, or at the turn's end. A call includes the text and
 //! the reasoning right before it, as the message that requests it. Reasoning is sent with the text after it.
-//!
-//! The protocol has a `turn_start` and a `turn_end` for each call of the model. Agents do not tell of these calls; but a
-//! text or a thought after a tool call is of another one.
 
 use grove_core::{Message, Outcome, Part, Timestamp, ToolCallStatus, Turn, TurnId};
 
@@ -62,10 +59,6 @@ pub(super) enum StepPosition {
 pub(super) enum StepKind {
     UserMessage,
     TurnStart,
-    /// The end of a call of the model, before a part of the next one.
-    ModelCallEnd,
-    /// The start of the next call of the model.
-    ModelCallStart,
     /// A text without a call after it.
     Text,
     /// A call, with the text and reasoning before it.
@@ -88,8 +81,6 @@ impl StepKind {
         match self {
             StepKind::UserMessage => "user",
             StepKind::TurnStart => "start",
-            StepKind::ModelCallEnd => "callEnd",
-            StepKind::ModelCallStart => "callStart",
             StepKind::Text => "text",
             StepKind::Request => "request",
             StepKind::Reasoning => "reasoning",
@@ -144,8 +135,6 @@ pub(super) fn of_end(turn: ProjectedTurn<'_>) -> impl Iterator<Item = TurnStep> 
 /// The steps of a part so far.
 pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item = TurnStep> + use<> {
     let mut steps = [None; 3];
-    let is_next_call = begins_model_call(turn.parts, at);
-    let between = [StepKind::ModelCallEnd, StepKind::ModelCallStart].map(|what| TurnStep::part(at, what));
     match turn.parts.get(at) {
         Some(Part::Text(text)) if is_standalone(turn, at) => {
             steps[0] = match text.content.is_empty() {
@@ -179,14 +168,7 @@ pub(super) fn of_part(turn: ProjectedTurn<'_>, at: usize) -> impl Iterator<Item 
         )
         | None => {}
     }
-    between.into_iter().filter(move |_| is_next_call).chain(steps.into_iter().flatten())
-}
-
-/// True if a part shows that the model was called again: a text or a thought, and a tool call before it.
-fn begins_model_call(parts: &[Part], at: usize) -> bool {
-    let is_said = |part: &Part| matches!(part, Part::Text(_) | Part::Reasoning { .. });
-    let of_model = |part: &&Part| is_said(part) || matches!(part, Part::ToolCall(_));
-    parts.get(at).is_some_and(is_said) && matches!(parts[..at].iter().rev().find(of_model), Some(Part::ToolCall(_)))
+    steps.into_iter().flatten()
 }
 
 /// True if a text or a thought is complete and not included in a later step.

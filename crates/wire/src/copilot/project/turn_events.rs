@@ -63,7 +63,7 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
     let turn_id = turn.id.to_string();
     match (step.what, part) {
         (StepKind::UserMessage, _) => user_message(turn).into(),
-        (StepKind::TurnStart | StepKind::ModelCallStart, _) => TurnStart { turn_id, model: model() }.into(),
+        (StepKind::TurnStart, _) => TurnStart { turn_id, model: model() }.into(),
         (StepKind::Text, _) => assistant_message(session, turn, step.place(), Vec::new()).into(),
         (StepKind::Request, Some(Part::ToolCall(call))) => {
             assistant_message(session, turn, step.place(), vec![tool_request(call)]).into()
@@ -92,7 +92,7 @@ pub(super) fn data(session: &core::SessionId, turn: ProjectedTurn<'_>, step: Tur
             Some(Part::Error(error)) => session_error(error).into(),
             _ => session_error(&core::ErrorInfo::new("failed", "the turn failed for an unknown reason")).into(),
         },
-        (StepKind::TurnEnd | StepKind::ModelCallEnd, _) => TurnEnd { turn_id }.into(),
+        (StepKind::TurnEnd, _) => TurnEnd { turn_id }.into(),
         // A step is made for its own part: no other gets here.
         (
             StepKind::Request
