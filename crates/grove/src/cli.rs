@@ -307,6 +307,25 @@ pub(crate) enum Command {
     /// Serve the tools of a session's clients over MCP on stdin and stdout; started by agents
     #[command(hide = true)]
     McpTools,
+    /// Start an MCP server in its folder, with some of its tools; started by agents
+    #[command(hide = true)]
+    McpFilter(McpFilterArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpFilterArgs {
+    /// The working directory of the server
+    #[arg(long)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Leave out all tools but those of --tool
+    #[arg(long)]
+    pub(crate) restrict: bool,
+    /// A tool that the agent gets
+    #[arg(long = "tool", requires = "restrict")]
+    pub(crate) tools: Vec<String>,
+    /// The server and its arguments
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

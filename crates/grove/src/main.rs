@@ -166,6 +166,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),
         Command::AgentHook { format, mode, socket } => commands::agent_hook::run(&format, &mode, &socket),
+        Command::McpFilter(args) => commands::mcp_filter::run(args),
         Command::McpTools => commands::mcp_tools::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }

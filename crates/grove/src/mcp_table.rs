@@ -63,7 +63,7 @@ fn configured(name: &str, table: ServerTable) -> Result<ConfiguredServer> {
         (None, None, _) => bail!("give it a command, such as [\"my-server\", \"--flag\"], or a url"),
         (_, _, Some(_)) => bail!("type must be \"stdio\" for a command, \"http\" or \"sse\" for a url"),
     };
-    Ok(ConfiguredServer { server: McpServer { name: name.to_owned(), transport }, agents })
+    Ok(ConfiguredServer { server: McpServer::new(name, transport), agents })
 }
 
 /// Checks names and bounds as for the servers of a session.

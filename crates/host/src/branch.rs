@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grove_agents::setup::SetupChange;
+use grove_agents::setup::{AgentSetup, SetupChange};
 use grove_core::{ChatId, ClientCommand, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
 use grove_storage::{pastes, paths};
 use grove_tree::navigate::Prefill;
@@ -174,6 +174,15 @@ impl Host {
         let (done, reply) = oneshot::channel();
         session.inbox.send(ToSession::Workspace(request, done)).await.map_err(|_| gone())?;
         Ok(reply)
+    }
+
+    /// Reads what a session's agent is configured with. It may hold secrets.
+    pub async fn setup_of(&self, uri: &SessionUri) -> Result<Arc<AgentSetup>, SessionRequestError> {
+        let gone = || SessionRequestError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, setup) = oneshot::channel();
+        session.inbox.send(ToSession::ReadSetup(done)).await.map_err(|_| gone())?;
+        Ok(setup.await.map_err(|_| gone())?.map_err(SetupChangeError::File)?)
     }
 
     /// Changes what a session's agent is configured with. Idle agents start again with it; a running turn finishes first.

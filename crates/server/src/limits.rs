@@ -18,6 +18,7 @@ pub use crate::copilot::history::READS as SDK_HISTORY_READS;
 pub use crate::copilot::recent_events::MAX_RECENT_BYTES as SDK_RECENT_BYTES;
 pub use crate::copilot::recent_events::MAX_RECENT_EVENTS as SDK_RECENT_EVENTS;
 pub use crate::copilot::sessions::NEWS_BUFFER as SDK_SESSION_NEWS;
+pub use crate::copilot::skills::MAX_SKILLS as SDK_SKILLS;
 pub use crate::copilot::workspace::MAX_FILE_BYTES as SDK_FILE_BYTES;
 pub use crate::dialect::ahp::completions::MAX_COMPLETIONS as COMPLETIONS;
 pub use crate::dialect::ahp::connect::MAX_MERGE_DELAY as MERGE_DELAY;

@@ -393,6 +393,11 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::ModelGetCurrent
         | Method::ModelList
         | Method::ModeGet
+        | Method::AgentList
+        | Method::AgentGetCurrent
+        | Method::AgentReload
+        | Method::SkillsDiscover
+        | Method::SkillsList
         | Method::MetadataIsProcessing
         | Method::PlanRead
         | Method::WorkspaceGet
@@ -448,6 +453,11 @@ pub const fn copilot_method(method: CopilotMethod) -> Option<Scope> {
         | Method::NameSet
         | Method::ModelSwitchTo
         | Method::ModelSetEffort
+        | Method::AgentSelect
+        | Method::SkillsEnable
+        | Method::SkillsDisable
+        | Method::SkillsReload
+        | Method::AgentDeselect
         | Method::OptionsUpdate
         | Method::PlanUpdate
         | Method::PlanDelete

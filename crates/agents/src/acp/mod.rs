@@ -37,6 +37,7 @@ pub(crate) mod elicit;
 pub mod hooks;
 pub(crate) mod login;
 pub(crate) mod map;
+pub mod mcp_filter;
 mod pool;
 mod program;
 mod quirks;

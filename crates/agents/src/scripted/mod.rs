@@ -5,6 +5,7 @@
 //! by a short canned conversation that shows streaming, a tool call and a permission. Its summaries are made without a
 //! model as well (see `summary.rs`).
 
+mod mcp;
 pub(crate) mod script;
 mod summary;
 
@@ -14,11 +15,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::*;
+use serde_json::Value;
 
 use crate::agent::*;
-use crate::setup::{AgentAbilities, AgentSetup, HookAbility, Support};
+use crate::setup::{
+    AgentAbilities, AgentSetup, HookAbility, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility,
+};
 use crate::sink::TurnSink;
 use crate::spills::SpillStore;
+use mcp::McpCall;
 use script::{ClientCall, Say, Script, ScriptStep, ScriptedEdit, ScriptedPart, ScriptedTool};
 use summary::ScriptedSummarizer;
 
@@ -70,12 +75,20 @@ impl Agent for ScriptedAgent {
             Some(_) | None => {}
         }
         let asks_hooks = !session.setup.hooks.is_none();
-        let (spills, setup) = (session.spills, session.setup);
-        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills, asks_hooks, setup }))
+        let OpenSession { spills, setup, working_directories, .. } = session;
+        let folder = working_directories.into_iter().next();
+        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills, asks_hooks, setup, folder }))
     }
 
     fn abilities(&self) -> AgentAbilities {
-        AgentAbilities { hooks: HookAbility::EveryCall, changed_arguments: Support::Yes, ..AgentAbilities::default() }
+        AgentAbilities {
+            mcp: McpAbilities { stdio: Support::Yes, ..McpAbilities::default() },
+            system_message: SystemMessageAbility::Native,
+            tool_filter: ToolFilterAbility::Native,
+            hooks: HookAbility::EveryCall,
+            changed_arguments: Support::Yes,
+            ..AgentAbilities::default()
+        }
     }
 
     fn turn_survival(&self) -> TurnSurvival {
@@ -95,6 +108,7 @@ struct ScriptedSession {
     /// The session has hooks, which are asked before every call.
     asks_hooks: bool,
     setup: Arc<AgentSetup>,
+    folder: Option<String>,
 }
 
 impl ScriptedSession {
@@ -148,14 +162,22 @@ impl ScriptedSession {
         match step {
             ScriptStep::Say(say) => speak(say, turn).await,
             ScriptStep::Reason(text) => turn.reasoning(text).await,
+            ScriptStep::ScriptedTool(tool) if !self.setup.tool_filter.allows(&tool.name) => {
+                turn.text(format!("The session may not use the tool {}.\n", tool.name)).await
+            }
             ScriptStep::ScriptedTool(tool) => call_tool(tool, number, self.asks_hooks, turn).await,
             ScriptStep::ClientTool(call) => call_client(call, number, prompt, self.asks_hooks, turn).await,
+            ScriptStep::McpTool(call) => call_server(call, number, self, turn).await,
             ScriptStep::ScriptedPart(ScriptedPart { mime_type, body }) => turn.body(mime_type, body).await,
             ScriptStep::Usage(usage) => turn.usage(usage).await,
             ScriptStep::Title(title) => turn.title(title).await,
             ScriptStep::Ask(mut request) => {
                 request.id = format!("{}-ask-{number}", turn.turn()).into();
                 turn.ask(*request).await.map(|_| ())
+            }
+            ScriptStep::Instructions => {
+                let instructions = self.setup.instructions();
+                turn.text(instructions.as_ref().map_or("none", |message| message.content.as_str())).await
             }
             ScriptStep::Fail(message) => Err(AgentError::TurnFailed(message)),
             ScriptStep::Sleep(time) => {
@@ -296,6 +318,42 @@ async fn call_client(
     let result = turn.client_runs(id, format!("Running {}", call.name), call.input, hooks).await?;
     let Some(result) = result else { return Ok(()) };
     turn.text(format!("{} gave: {}\n", call.name, result.output.unwrap_or_default())).await
+}
+
+/// Calls a tool of one of the session's MCP servers, and repeats the result.
+async fn call_server(
+    call: McpCall,
+    number: usize,
+    session: &ScriptedSession,
+    turn: &TurnSink,
+) -> Result<(), AgentError> {
+    let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
+    turn.tool_started(NewToolCall {
+        id: id.clone(),
+        name: format!("{}-{}", call.server, call.tool),
+        display_name: call.tool.clone(),
+        kind: None,
+        language: None,
+        client: None,
+        extra: None,
+    })
+    .await?;
+    let (message, input) = (format!("Running {}", call.tool), call.arguments.as_ref().map(Value::to_string));
+    if session.asks_hooks {
+        let request = hook_request(&call.tool, number, turn);
+        if turn.hooks_ask(id.clone(), message, input, request).await?.decision == Decision::Denied {
+            return Ok(());
+        }
+    } else {
+        turn.tool_runs(id.clone(), message, input).await?;
+    }
+    let (success, text) =
+        mcp::call(&session.setup, session.folder.as_ref(), &call).await.unwrap_or_else(|reason| (false, reason));
+    let verb = if success { "ran" } else { "failed" };
+    let past_tense_message = format!("{} {verb}", call.tool);
+    let result = ToolResult { success, past_tense_message, output: Some(text.clone()), attached: vec![], extra: None };
+    turn.tool_completed(id, result).await?;
+    turn.text(format!("{} gave: {text}\n", call.tool)).await
 }
 
 fn permission_id(number: usize, turn: &TurnSink) -> RequestId {

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use grove_core::{Answers, ContextUsage, InputRequest, PermissionKind, PermissionOption, Question, Usage};
 use serde::Deserialize;
 
+use super::mcp::McpCall;
 use crate::agent::{AgentError, PartContent, ToolOutputPart};
 
 /// The longest output a step may produce, `repeat` included.
@@ -22,11 +23,14 @@ pub(super) enum ScriptStep {
     Reason(String),
     ScriptedTool(ScriptedTool),
     ClientTool(ClientCall),
+    McpTool(McpCall),
     ScriptedPart(ScriptedPart),
     Usage(Usage),
     Title(String),
     /// Its id is set when it is asked.
     Ask(Box<InputRequest>),
+    /// Says the instructions that the session was configured with.
+    Instructions,
     Fail(String),
     Sleep(Duration),
     Hang,
@@ -154,10 +158,12 @@ struct WireStep {
     reason: Option<String>,
     tool: Option<WireTool>,
     client_tool: Option<WireClientCall>,
+    mcp_tool: Option<WireMcpCall>,
     part: Option<WirePart>,
     usage: Option<WireUsage>,
     title: Option<String>,
     ask: Option<WireAsk>,
+    instructions: Option<bool>,
     fail: Option<String>,
     sleep_ms: Option<u64>,
     hang: Option<bool>,
@@ -174,6 +180,14 @@ enum WireAsk {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct WireClientCall {
+    name: String,
+    input: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WireMcpCall {
+    server: String,
     name: String,
     input: Option<serde_json::Value>,
 }
@@ -235,6 +249,10 @@ impl WireStep {
             self.tool.map(|tool| tool.check().map(ScriptStep::ScriptedTool)),
             self.client_tool
                 .map(|call| Ok(ScriptStep::ClientTool(ClientCall { name: call.name, input: text(call.input) }))),
+            self.mcp_tool.map(|call| {
+                let WireMcpCall { server, name, input } = call;
+                Ok(ScriptStep::McpTool(McpCall { server, tool: name, arguments: input }))
+            }),
             self.part.map(|part| part.check().map(ScriptStep::ScriptedPart)),
             self.usage.map(|usage| {
                 Ok(ScriptStep::Usage(Usage {
@@ -246,6 +264,7 @@ impl WireStep {
             }),
             self.title.map(|title| Ok(ScriptStep::Title(title))),
             self.ask.map(|ask| Ok(ScriptStep::Ask(Box::new(ask.request())))),
+            self.instructions.map(|_| Ok(ScriptStep::Instructions)),
             self.fail.map(|message| Ok(ScriptStep::Fail(message))),
             self.sleep_ms.map(|ms| Ok(ScriptStep::Sleep(Duration::from_millis(ms)))),
             self.hang.map(|hang| if hang { Ok(ScriptStep::Hang) } else { Ok(ScriptStep::Sleep(Duration::ZERO)) }),

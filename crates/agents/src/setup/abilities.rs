@@ -106,10 +106,16 @@ impl SystemMessageAbility {
     }
 }
 
-impl ToolFilterAbility {
-    pub(super) fn check(self, agent: &str, filter: &ToolFilter, offered: &[&str]) -> Result<(), SetupRefusal> {
+impl AgentAbilities {
+    /// Returns whether the agent leaves out tools of its own because the host denies their calls.
+    pub fn denies_filtered(&self, filter: &ToolFilter) -> bool {
+        filter.own_tools && self.tool_filter != ToolFilterAbility::Native && self.hooks == HookAbility::EveryCall
+    }
+
+    pub(super) fn check_filter(&self, agent: &str, filter: &ToolFilter, offered: &[&str]) -> Result<(), SetupRefusal> {
         let are_offered = filter.excluded.iter().all(|tool| offered.contains(&tool.as_str()));
-        if self == ToolFilterAbility::Native || (filter.available.is_none() && are_offered) {
+        let is_left_out = self.tool_filter == ToolFilterAbility::Native || self.denies_filtered(filter);
+        if is_left_out || (filter.available.is_none() && are_offered) {
             return Ok(());
         }
         Err(SetupRefusal::ToolFilter { agent: agent.to_owned() })

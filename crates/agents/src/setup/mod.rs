@@ -5,15 +5,20 @@
 //! `Debug` leaves them out, and no event, state or log has them.
 
 mod abilities;
+mod custom_agents;
 mod refusal;
+mod skills;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use abilities::{AgentAbilities, HookAbility, McpAbilities, Support, SystemMessageAbility, ToolFilterAbility};
+pub use custom_agents::{CustomAgent, CustomAgents};
 pub use refusal::SetupRefusal;
+pub use skills::{Skill, Skills};
 
 /// The MCP servers of a session.
 pub const MAX_MCP_SERVERS: usize = 64;
@@ -33,6 +38,10 @@ pub struct AgentSetup {
     pub mcp_servers: Vec<McpServer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_message: Option<SystemMessage>,
+    #[serde(skip_serializing_if = "CustomAgents::is_empty")]
+    pub custom_agents: CustomAgents,
+    #[serde(skip_serializing_if = "Skills::is_empty")]
+    pub skills: Skills,
     #[serde(skip_serializing_if = "ToolFilter::is_none")]
     pub tool_filter: ToolFilter,
     /// Hooks of clients for the session, for which the agent has to wait.
@@ -57,6 +66,10 @@ pub enum HookMode {
 pub struct SetupChange {
     pub mcp_servers: Option<Vec<McpServer>>,
     pub system_message: Option<SystemMessage>,
+    pub custom_agents: Option<Vec<CustomAgent>>,
+    /// The name of the custom agent to select; an empty one selects none.
+    pub selected_agent: Option<String>,
+    pub skills: Option<Skills>,
     pub tool_filter: Option<ToolFilter>,
     pub hooks: Option<HookMode>,
     /// The tools that the caller is about to offer. The setup does not keep them.
@@ -71,6 +84,21 @@ pub struct McpServer {
     pub name: String,
     #[serde(flatten)]
     pub transport: McpTransport,
+    /// For a server over stdio, which a program between it and the agent then starts.
+    #[serde(default, skip_serializing_if = "McpRestriction::is_none")]
+    pub restriction: McpRestriction,
+}
+
+/// The folder and the tools of an MCP server, of which agents know nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpRestriction {
+    /// The working directory of the server; without one it is the agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The tools that the agent gets; without a list it gets all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<BTreeSet<String>>,
 }
 
 /// The way to an MCP server. `Debug` leaves out the values of variables and headers.
@@ -125,6 +153,9 @@ pub struct ToolFilter {
     /// All but these.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excluded: BTreeSet<String>,
+    /// Some of them are the agent's own. An agent that cannot leave them out is denied their calls, if it asks before each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_tools: bool,
 }
 
 impl AgentSetup {
@@ -135,13 +166,37 @@ impl AgentSetup {
 
     /// The same setup after a change.
     pub fn changed(&self, change: SetupChange) -> Self {
-        let SetupChange { mcp_servers, system_message, tool_filter, hooks, client_tools: _ } = change;
+        let SetupChange {
+            mcp_servers,
+            system_message,
+            custom_agents,
+            selected_agent,
+            skills,
+            tool_filter,
+            hooks,
+            client_tools: _,
+        } = change;
         Self {
             mcp_servers: mcp_servers.unwrap_or_else(|| self.mcp_servers.clone()),
             system_message: system_message.or_else(|| self.system_message.clone()),
+            custom_agents: self.custom_agents.changed(custom_agents, selected_agent),
+            skills: skills.unwrap_or_else(|| self.skills.clone()),
             tool_filter: tool_filter.unwrap_or_else(|| self.tool_filter.clone()),
             hooks: hooks.unwrap_or(self.hooks),
         }
+    }
+
+    /// The instructions for the model: the system message, the prompt of the selected custom agent, the list of skills.
+    pub fn instructions(&self) -> Option<Cow<'_, SystemMessage>> {
+        let prompt = self.custom_agents.selected().map(|agent| agent.prompt.clone());
+        let more: Vec<String> = prompt.into_iter().chain(self.skills.text()).collect();
+        if more.is_empty() {
+            return self.system_message.as_ref().map(Cow::Borrowed);
+        }
+        let mode = self.system_message.as_ref().map_or(SystemMessageMode::Append, |message| message.mode);
+        let first = self.system_message.iter().map(|message| message.content.as_str());
+        let contents: Vec<&str> = first.chain(more.iter().map(String::as_str)).collect();
+        Some(Cow::Owned(SystemMessage { mode, content: contents.join("\n\n") }))
     }
 
     /// The values that must not be written anywhere else: those of variables and headers.
@@ -154,6 +209,9 @@ impl AgentSetup {
     pub fn check(&self, agent: &str, abilities: &AgentAbilities, offered: &[&str]) -> Result<(), SetupRefusal> {
         self.check_bounds()?;
         for server in &self.mcp_servers {
+            if !server.restriction.is_none() && !matches!(server.transport, McpTransport::Stdio { .. }) {
+                return Err(SetupRefusal::McpRestriction(server.name.clone()));
+            }
             if abilities.mcp.of(&server.transport) == Support::No {
                 return Err(SetupRefusal::Transport {
                     agent: agent.to_owned(),
@@ -162,11 +220,12 @@ impl AgentSetup {
                 });
             }
         }
-        if let Some(message) = &self.system_message {
+        self.custom_agents.check(agent)?;
+        if let Some(message) = self.instructions() {
             abilities.system_message.check(agent, message.mode)?;
         }
         abilities.hooks.check(agent, self.hooks)?;
-        abilities.tool_filter.check(agent, &self.tool_filter, offered)
+        abilities.check_filter(agent, &self.tool_filter, offered)
     }
 
     fn check_bounds(&self) -> Result<(), SetupRefusal> {
@@ -202,11 +261,28 @@ impl HookMode {
 impl SetupChange {
     /// Returns whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.mcp_servers.is_none() && self.system_message.is_none() && self.tool_filter.is_none()
+        self.mcp_servers.is_none()
+            && self.system_message.is_none()
+            && self.custom_agents.is_none()
+            && self.selected_agent.is_none()
+            && self.skills.is_none()
+            && self.tool_filter.is_none()
+    }
+}
+
+impl McpRestriction {
+    /// Returns whether the server is as it is.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 }
 
 impl McpServer {
+    /// A server without a restriction.
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
+        Self { name: name.into(), transport, restriction: McpRestriction::default() }
+    }
+
     /// The values of its variables or headers.
     pub fn secrets(&self) -> impl Iterator<Item = &String> {
         match &self.transport {
@@ -252,6 +328,16 @@ impl ToolFilter {
     /// Returns whether a tool may be used.
     pub fn allows(&self, tool: &str) -> bool {
         self.available.as_ref().is_none_or(|available| available.contains(tool)) && !self.excluded.contains(tool)
+    }
+
+    /// Returns whether an agent may make a call. Agents put the name of an MCP server before the names of its tools.
+    pub fn allows_call(&self, tool: &str) -> bool {
+        let ends = |name: &String| {
+            let before = tool.strip_suffix(name.as_str());
+            before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-', '.', '/']))
+        };
+        let is_available = self.available.as_ref().is_none_or(|available| available.iter().any(ends));
+        is_available && !self.excluded.contains(tool)
     }
 }
 

@@ -18,6 +18,11 @@ pub enum SetupRefusal {
     #[error("the name {0:?} of an MCP server is taken ({CLIENT_TOOLS_SERVER} is Grove's own): give each its own name")]
     ServerNameTaken(String),
     #[error(
+        "the tools of the MCP server {0} cannot be restricted: Grove does so for servers over stdio alone; leave out \
+         `tools`"
+    )]
+    McpRestriction(String),
+    #[error(
         "the agent {agent} cannot use the MCP server {server}: it reaches none over {transport}; leave the server out, or \
          choose another agent"
     )]
@@ -28,6 +33,15 @@ pub enum SetupRefusal {
         "the agent {agent} does not let its own system message be replaced: append to it instead, or choose another agent"
     )]
     ReplacedSystemMessage { agent: String },
+    #[error("{0:?} cannot name a custom agent: give each a name of its own")]
+    CustomAgentName(String),
+    #[error("there is no custom agent {0:?}: define it in `customAgents`")]
+    NoCustomAgent(String),
+    #[error(
+        "the custom agent {custom} cannot be selected: the agent {agent} takes its prompt, and cannot honour its \
+         `{member}`; leave that out, or configure the session with it"
+    )]
+    CustomAgent { agent: String, custom: String, member: String },
     #[error(
         "the agent {agent} cannot exclude tools of its own, and may not ask before it uses them: leave out the lists of \
          available and excluded tools, or choose another agent"

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn server(name: &str, transport: McpTransport) -> McpServer {
-    McpServer { name: name.to_owned(), transport }
+    McpServer::new(name, transport)
 }
 
 fn stdio() -> McpTransport {
@@ -50,6 +50,15 @@ fn an_agent_is_given_only_what_it_can_honour() {
     let filter = ToolFilter { excluded: BTreeSet::from(["bash".to_owned()]), ..ToolFilter::default() };
     let filtered = AgentSetup { tool_filter: filter, ..AgentSetup::default() };
     assert_eq!(filtered.check("x", &able(), &[]), Err(SetupRefusal::ToolFilter { agent: "x".to_owned() }));
+    // One that asks before every call is denied them.
+    let asks = AgentAbilities { hooks: HookAbility::EveryCall, ..able() };
+    assert_eq!(filtered.check("x", &asks, &[]), Err(SetupRefusal::ToolFilter { agent: "x".to_owned() }));
+    let own = AgentSetup {
+        tool_filter: ToolFilter { own_tools: true, ..filtered.tool_filter.clone() },
+        ..AgentSetup::default()
+    };
+    assert_eq!(own.check("x", &asks, &[]), Ok(()));
+    assert!(asks.denies_filtered(&own.tool_filter) && !able().denies_filtered(&own.tool_filter));
     assert_eq!(filtered.check("x", &able(), &["bash"]), Ok(()), "Grove does not offer it");
 }
 
@@ -85,7 +94,10 @@ fn the_names_in_the_file_are_pinned() {
         tool_filter: ToolFilter {
             available: Some(BTreeSet::from(["one".to_owned()])),
             excluded: BTreeSet::from(["two".to_owned()]),
+            own_tools: false,
         },
+        custom_agents: CustomAgents::default(),
+        skills: Skills::default(),
         hooks: HookMode::Strict,
     };
     let written = json!({
@@ -130,4 +142,68 @@ fn strict_hooks_need_an_agent_that_waits_for_them_before_every_call() {
         assert_eq!(hooked(HookMode::BestEffort).check("x", &abilities, &[]), Ok(()));
         assert_eq!(hooked(HookMode::None).check("x", &abilities, &[]), Ok(()));
     }
+}
+
+#[test]
+fn a_filter_knows_the_tools_of_servers_by_the_ends_of_their_names() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    let filter = ToolFilter { available: Some(names(&["look", "bash"])), excluded: names(&["bash"]), own_tools: true };
+    for (tool, is_allowed) in
+        [("look", true), ("mcp__grove__look", true), ("grove-look", true), ("overlook", false), ("bash", false)]
+    {
+        assert_eq!(filter.allows_call(tool), is_allowed, "{tool}");
+    }
+    assert!(ToolFilter { excluded: names(&["read"]), ..ToolFilter::default() }.allows_call("notes_read"));
+}
+
+#[test]
+fn the_prompt_of_the_selected_custom_agent_goes_behind_the_system_message() {
+    let agent = |name: &str, unserved: &[&str]| CustomAgent {
+        name: name.to_owned(),
+        prompt: format!("be a {name}"),
+        unserved: unserved.iter().map(|member| (*member).to_owned()).collect(),
+        ..CustomAgent::default()
+    };
+    let message = SystemMessage { mode: SystemMessageMode::Replace, content: "be brief".to_owned() };
+    let before = AgentSetup { system_message: Some(message), ..AgentSetup::default() };
+    let custom_agents = Some(vec![agent("poet", &[]), agent("clerk", &["tools"])]);
+    let select = |name: &str| SetupChange { selected_agent: Some(name.to_owned()), ..SetupChange::default() };
+    let defined = before.changed(SetupChange { custom_agents, ..SetupChange::default() });
+    assert_eq!(defined.instructions(), before.instructions(), "none is selected");
+    let poet = defined.changed(select("poet"));
+    let instructions = poet.instructions().unwrap().into_owned();
+    assert_eq!(
+        (instructions.mode, instructions.content.as_str()),
+        (SystemMessageMode::Replace, "be brief\n\nbe a poet")
+    );
+    assert_eq!(
+        poet.check("x", &AgentAbilities { system_message: SystemMessageAbility::Native, ..able() }, &[]),
+        Ok(())
+    );
+    assert!(defined.changed(select("clerk")).custom_agents.check("x").is_err(), "it has tools of its own");
+    assert_eq!(
+        defined.changed(select("none")).custom_agents.check("x"),
+        Err(SetupRefusal::NoCustomAgent("none".to_owned()))
+    );
+    assert_eq!(poet.changed(select("")).instructions(), before.instructions());
+    let gone = poet.changed(SetupChange { custom_agents: Some(Vec::new()), ..SetupChange::default() });
+    assert_eq!(gone.instructions(), before.instructions(), "its definition is gone");
+}
+
+#[test]
+fn the_agent_is_told_of_the_enabled_skills_behind_everything_else() {
+    let skill = |name: &str| Skill {
+        name: name.to_owned(),
+        description: format!("does {name}"),
+        path: format!("/skills/{name}/SKILL.md"),
+    };
+    let message = SystemMessage { mode: SystemMessageMode::Append, content: "be brief".to_owned() };
+    let disabled = BTreeSet::from(["sew".to_owned()]);
+    let skills = Skills { directories: vec!["/skills".to_owned()], disabled, found: vec![skill("knit"), skill("sew")] };
+    let setup = AgentSetup { system_message: Some(message.clone()), skills: skills.clone(), ..AgentSetup::default() };
+    let content = setup.instructions().unwrap().into_owned().content;
+    assert!(content.starts_with("be brief\n\n"), "{content}");
+    assert!(content.ends_with("\n- knit: does knit (/skills/knit/SKILL.md)"), "{content}");
+    let none = Skills { found: vec![skill("sew")], ..skills };
+    assert_eq!(AgentSetup { skills: none, ..AgentSetup::default() }.instructions(), None);
 }

@@ -68,7 +68,7 @@ impl AgentFixture {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
-            relay: RelayProgram { program: PathBuf::new(), args: Vec::new() },
+            relay: RelayProgram { program: PathBuf::new(), args: Vec::new(), filter_args: Vec::new() },
         };
         let program = AcpProgram {
             id: "scripted-acp".into(),

@@ -241,7 +241,7 @@ pub(super) fn shim_program() -> Result<ShimProgram> {
 /// The program that agents start to reach the tools of clients. They keep its path longer than this process lives.
 pub(super) fn relay_program() -> Result<RelayProgram> {
     let program = std::env::current_exe().context("cannot find this program's file, which agents start")?;
-    Ok(RelayProgram { program, args: vec!["mcp-tools".into()] })
+    Ok(RelayProgram { program, args: vec!["mcp-tools".into()], filter_args: vec!["mcp-filter".into()] })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {

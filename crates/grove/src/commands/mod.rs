@@ -27,6 +27,7 @@ pub(crate) mod inspect;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod marks;
+pub(crate) mod mcp_filter;
 pub(crate) mod mcp_tools;
 pub(crate) mod move_session;
 pub(crate) mod open;

@@ -183,3 +183,25 @@ test("a call waits for a client that comes back, and its hook still denies", asy
     });
     assert.match(denied.error.message, /still no/);
 });
+
+test("a session has its hooks after the host was killed: a call waits for them, and without them it is denied", async (t) => {
+    const home = await folder(t);
+    const deny = () => ({ permissionDecision: "deny", permissionDecisionReason: "not here" });
+    const { at, session } = await begin(t, { onPreToolUse: deny }, { at: await host(t, home) });
+    await session.sendAndWait({ prompt: script([tool("rm"), { say: "one" }]) });
+    await at.stop("SIGKILL");
+    const again = await host(t, home);
+    // A program without hooks opens the session: those that were there are expected all the same.
+    const plain = await connect(t, again);
+    const seen = await plain.resumeSession(session.sessionId, { onPermissionRequest: approve });
+    const ended = seen.sendAndWait({ prompt: script([tool("ls"), { say: "two" }]) }, 60_000);
+    const asked = [];
+    const client = await connect(t, again);
+    await client.resumeSession(session.sessionId, {
+        onPermissionRequest: approve,
+        hooks: { onPreToolUse: (input) => (asked.push(input.toolName), deny()) },
+    });
+    await ended;
+    assert.deepEqual(asked, ["ls"], "the call has waited");
+    assert.deepEqual((await completions(seen)).map((data) => data.success), [false, false]);
+});

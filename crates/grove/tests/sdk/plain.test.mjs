@@ -92,7 +92,13 @@ test("metadata and folders are what the session has", async (t) => {
     await until("it is told", () => told.some((event) => event.type === "session.context_changed"));
     assert.deepEqual(told.find((event) => event.type === "session.context_changed").data, context);
     await session.rpc.mode.set({ mode: "interactive" });
-    await assert.rejects(session.rpc.mode.set({ mode: "plan" }), /has no mode "plan"/);
+    await session.rpc.mode.set({ mode: "plan" });
+    assert.equal(await session.rpc.mode.get(), "plan");
+    assert.equal((await metadata.snapshot()).currentMode, "plan");
+    const changed = told.find((event) => event.type === "session.mode_changed");
+    assert.deepEqual(changed.data, { previousMode: "interactive", newMode: "plan" });
+    await until("it is told that it changes nothing", () => told.some((event) => event.data.warningType === "mode"));
+    await assert.rejects(session.rpc.mode.set({ mode: "no-such" }), /"no-such" is not a mode/);
     assert.deepEqual((await tools.getCurrentMetadata()).tools, []);
     assert.deepEqual((await plan.readSqlTodos()).rows, []);
     await assert.rejects(session.rpc.name.set({ name: " \t" }), /empty/);

@@ -27,7 +27,8 @@ export function finally_(t, end) {
 /** A folder for one test, deleted after it. */
 export async function folder(t) {
     const path = await mkdtemp(join(tmpdir(), "grove-sdk-"));
-    finally_(t, () => rm(path, { recursive: true, force: true }));
+    // A program that was just ended may still write.
+    finally_(t, () => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }));
     return path;
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use grove_agents::setup::SetupChange;
+use grove_agents::setup::{AgentSetup, SetupChange};
 use grove_agents::{AgentError, AgentSession};
 use grove_core::*;
 use grove_fs::temp_files::TempFilePolicy as TempFate;
@@ -21,7 +21,7 @@ use super::handover::{HandoverAnswer, HandoverRequest};
 use super::migration::{MigrateError, MigrateOutcome};
 use super::outbox::{ActionRefusal, CommandError};
 use super::persistence::StorageClientPresence;
-use super::setup::{SessionSetup, SetupChangeError};
+use super::setup::{SessionSetup, SetupChangeError, SetupFileError};
 use super::spills::SessionSpills;
 use super::tree::{TreeAnswer, TreeError, TreeOutcome, TreeRequest};
 use super::workspace::{WorkspaceReply, WorkspaceRequest, WorkspaceUpdate};
@@ -48,6 +48,8 @@ pub(crate) enum ToSession {
     ClientGone(ClientId),
     /// Hooks of clients have answered.
     Hooks(HookMessage),
+    /// Reads what the session's agent is configured with.
+    ReadSetup(oneshot::Sender<Result<Arc<AgentSetup>, SetupFileError>>),
     /// Changes what the session's agent is configured with.
     ChangeSetup(SetupChange, oneshot::Sender<Result<(), SetupChangeError>>),
     /// Reads the log of a chat, for an agent without its conversation.

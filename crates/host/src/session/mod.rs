@@ -292,6 +292,10 @@ impl SessionTask {
                 self.tree(&chat, request, done).await?;
             }
             ToSession::TreeOutcome(chat, end) => self.finish_operation(&chat, end).await?,
+            ToSession::ReadSetup(done) => {
+                let setup = self.setup.clone();
+                done.send(setup.get().await).ok();
+            }
             ToSession::ChangeSetup(change, done) => {
                 done.send(self.change_setup(change).await?).ok();
             }

@@ -182,8 +182,6 @@ impl SessionTask {
         };
         let offered = self.tip.active_clients.iter().flat_map(|client| &client.tools).map(|tool| tool.name.clone());
         let offered: Vec<String> = offered.chain(change.client_tools.iter().cloned()).collect();
-        let is_message_new =
-            change.system_message.as_ref().is_some_and(|message| Some(message) != before.system_message.as_ref());
         let after = before.changed(change);
         if after == *before {
             return Ok(ChangedSetup::Nothing);
@@ -191,6 +189,7 @@ impl SessionTask {
         let agent = self.agents.agent();
         let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
         after.check(self.tip.agent.as_str(), &agent.abilities(), &offered)?;
+        let is_message_new = after.instructions() != before.instructions();
         let changed = self.setup.clone().with(Arc::new(after));
         changed.write().await?;
         self.setup = changed;

@@ -41,6 +41,7 @@ fn incoming(limits: &Limits) -> LimitGroup {
         ),
         Limit::new("sdk-log-message", bytes(copilot::methods::MAX_LOG_MESSAGE), "call", "the call is refused"),
         Limit::new("sdk-named-sessions", count(copilot::methods::MAX_NAMED_SESSIONS), "call", "the call is refused"),
+        Limit::new("sdk-skills", count(server::SDK_SKILLS), "call", "further skills are left out"),
         Limit::new(
             "sdk-commands",
             count(copilot::methods::MAX_CLIENT_COMMANDS),

@@ -93,6 +93,8 @@ pub(super) struct EndpointState {
     /// The names by which clients selected the models of sessions: names of Copilot's own, which the configuration maps.
     /// Those of closed sessions are forgotten.
     pub(super) selected_models: HashMap<SessionId, SelectedModel>,
+    /// The modes of open sessions whose agents have none.
+    pub(super) modes: HashMap<SessionId, String>,
 }
 
 /// The name by which a client selected a session's model.
@@ -101,6 +103,8 @@ pub(super) struct SelectedModel {
     pub(super) name: String,
     /// The session's model at that time.
     pub(super) model: Option<ModelId>,
+    /// The reasoning effort, if no agent has the model.
+    pub(super) effort: Option<String>,
 }
 
 impl CopilotEndpoint {

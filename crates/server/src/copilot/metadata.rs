@@ -11,15 +11,13 @@ use serde_json::json;
 use super::history::{place, unexpected};
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
-/// The modes that the protocol has. An agent's own mode counts as the first.
-const MODES: [&str; 3] = [INTERACTIVE, "plan", "autopilot"];
-
 impl CopilotPeer {
     pub(super) async fn snapshot(&self, params: SessionParams) -> Result<MetadataSnapshot, CopilotError> {
         let session = self.find(&params.session_id).await?;
         let workspace = self.workspace(params).await?.workspace;
         let selected_model = self.selected_model(&session).await?;
-        let (row, mode) = self.look(&session, |session| (SessionMetadata::of(session), project::mode(session))).await?;
+        let mode = self.known_mode(&session).await?;
+        let row = self.look(&session, SessionMetadata::of).await?;
         Ok(MetadataSnapshot {
             session_id: row.session_id,
             start_time: row.start_time,
@@ -30,7 +28,7 @@ impl CopilotPeer {
             initial_name: row.name,
             summary: row.summary,
             working_directory: row.context.map(|context| context.cwd).unwrap_or_default(),
-            current_mode: MODES.into_iter().find(|known| *known == mode).unwrap_or(INTERACTIVE).to_owned(),
+            current_mode: mode,
             selected_model: Some(selected_model),
             session_limits: None.into(),
             workspace,

@@ -52,14 +52,19 @@ impl CopilotPeer {
 
     /// Notes the name by which a client selects a session's model. Clients are told that name as long as the session
     /// keeps the model.
-    pub(super) async fn select_model(&self, session: &SessionRef, name: &str) -> Result<(), CopilotError> {
+    pub(super) async fn select_model(
+        &self,
+        session: &SessionRef,
+        name: &str,
+        effort: Option<String>,
+    ) -> Result<(), CopilotError> {
         let is_known = self.host().config().model_names.contains_key(name) || self.agent_for(Some(name)).is_err();
         let model = self.look(session, |session| session.model.clone()).await?;
         let mut state = self.endpoint().state();
         let EndpointState { open, selected_models, .. } = &mut *state;
         selected_models.retain(|selected, _| open.contains_key(selected) || *selected == session.id);
         match is_known {
-            true => selected_models.insert(session.id.clone(), SelectedModel { name: name.to_owned(), model }),
+            true => selected_models.insert(session.id.clone(), SelectedModel { name: name.to_owned(), model, effort }),
             false => selected_models.remove(&session.id),
         };
         Ok(())
@@ -74,6 +79,11 @@ impl CopilotPeer {
             (_, None) => session.agent.to_string(),
         })
         .await
+    }
+
+    /// The reasoning effort that a client selected with a model that no agent has.
+    pub(super) fn selected_effort(&self, session: &SessionRef) -> Option<String> {
+        self.endpoint().state().selected_models.get(&session.id)?.effort.clone()
     }
 
     /// The agent and the model for a new session. The default agent takes the place of an unknown model, so that a

@@ -11,6 +11,9 @@ use grove_wire::copilot::methods::*;
 
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
+/// The name of a resumed session's further folders, in refusals and in the audit log.
+const ADDITIONAL_FOLDERS: &str = "additionalDirectories";
+
 impl CopilotPeer {
     pub(super) async fn permission_mode(&self, params: SessionParams) -> Result<PermissionModeResult, CopilotError> {
         let session = self.find(&params.session_id).await?;
@@ -97,6 +100,24 @@ impl CopilotPeer {
     pub(super) async fn allowed_paths(&self, params: SessionParams) -> Result<AllowedPaths, CopilotError> {
         let session = self.find(&params.session_id).await?;
         self.look(&session, allowed_paths).await
+    }
+
+    /// Allows what a session does in these folders, if it may not work there yet. The client must be one that may approve.
+    pub(super) async fn allow_folders(&self, session: &SessionRef, folders: &[String]) -> Result<(), CopilotError> {
+        let known = self.look(session, allowed_paths).await?.directories;
+        let new: Vec<&String> = folders.iter().filter(|folder| !known.contains(folder)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let (needed, client) = (ScopeSet::NONE.with(Scope::Approve), Some(self.client()));
+        let allowed =
+            self.principal().authorize(self.host(), needed, ADDITIONAL_FOLDERS, client, Some(&session.id)).await;
+        allowed.map_err(|forbidden| CopilotError::Failed(forbidden.to_string()))?;
+        for folder in new {
+            must_be_absolute(folder)?;
+            self.change_permissions(session, PermissionsChange::AddDirectory(folder.clone())).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn allow_path(&self, params: PathParams) -> Result<Success, CopilotError> {

@@ -11,7 +11,7 @@ use grove_host::session::{WorkspaceAnswer, WorkspaceRequest};
 use grove_host::subscriber::Outgoing;
 use grove_host::{AgentSetup, CreateSession, SetupChange};
 use grove_storage::settings::THINKING_SETTINGS;
-use grove_wire::copilot::events::{ModelChange, SessionShutdown, SessionWarning};
+use grove_wire::copilot::events::{SessionShutdown, SessionWarning};
 use grove_wire::copilot::methods::server::{LifecycleParams, SESSION_LIFECYCLE};
 use grove_wire::copilot::methods::*;
 use grove_wire::copilot::project;
@@ -25,14 +25,13 @@ use super::feed::FeedSubscriber;
 use super::history::with_model;
 use super::models::ModelChoice;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
+use super::setup;
 
 /// The name of a client's offer to answer questions, in refusals and in the audit log.
 const USER_INPUT: &str = "requestUserInput";
 
 /// Created, changed and deleted sessions that may wait to be announced.
 pub const NEWS_BUFFER: usize = 1_024;
-/// The agents' setting for how much they do without asking.
-const MODE: &str = "mode";
 
 impl CopilotPeer {
     pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, CopilotError> {
@@ -63,7 +62,7 @@ impl CopilotPeer {
         self.host().create_session(wanted).await?;
         let selected = params.model.clone();
         if let Some(model) = &selected {
-            self.select_model(&self.find(&id).await?, model).await?;
+            self.select_model(&self.find(&id).await?, model, None).await?;
         }
         if self.endpoint().allows_all() {
             self.allow_everything(&self.find(&id).await?).await?;
@@ -81,19 +80,22 @@ impl CopilotPeer {
         if self.find(&id).await.is_err() {
             return Err(CopilotError::Failed(format!("Failed to load session events: Session not found: {id}")));
         }
-        self.configure(&self.find(&id).await?, &params).await?;
+        let session = self.find(&id).await?;
+        self.apply_folders(&session, &params).await?;
+        self.configure(&session, &params).await?;
         let model = params.model.clone();
         let is_told = !params.disable_resume.unwrap_or(false);
+        let continues = params.continue_pending_work.unwrap_or(false);
         let opened = self.open_for_client(&id, params, HookSource::Resume).await?;
         if is_told {
             // A session whose storage accepts nothing at the moment is resumed all the same.
-            if let Err(error) = self.note_resumed(&id).await {
+            if let Err(error) = self.note_resumed(&id, continues).await {
                 tracing::warn!(session = id, ?error, "that a session was resumed is not in its log");
             }
         }
         if let Some(model) = model {
             let session = self.find(&id).await?;
-            self.change_model(&session, &model).await.ok();
+            self.change_model(&session, &model, None).await.ok();
         }
         Ok(opened)
     }
@@ -108,6 +110,20 @@ impl CopilotPeer {
         let checked = self.principal().check_folders(self.host(), folders.clone(), method.as_str()).await;
         checked.map_err(|missing| CopilotError::Error(error::not_permitted(method.as_str(), missing)))?;
         Ok(folders)
+    }
+
+    /// Gives a resumed session the folders that a request names. A storage client has named them when it was read.
+    async fn apply_folders(&self, session: &SessionRef, params: &OpenParams) -> Result<(), CopilotError> {
+        if self.is_client_stored() {
+            return Ok(());
+        }
+        if let Some(folder) = &params.working_directory {
+            let (wanted, now) = (folder_uri(folder), self.look(session, |s| s.working_directories.first().cloned()));
+            if now.await?.as_ref() != Some(&wanted) {
+                self.change_folder(Method::SessionResume, session, folder).await?;
+            }
+        }
+        self.allow_folders(session, params.additional_directories.as_deref().unwrap_or_default()).await
     }
 
     /// Sends the first event of a new session, and the reason if it has another model than the client asked for.
@@ -125,7 +141,7 @@ impl CopilotPeer {
     }
 
     /// Notes in the log that a client has resumed a session: all clients that have it open are told.
-    async fn note_resumed(&self, id: &str) -> Result<(), CopilotError> {
+    async fn note_resumed(&self, id: &str, continues: bool) -> Result<(), CopilotError> {
         let session = self.find(id).await?;
         let model = self.selected_model(&session).await?;
         let data = self.look(&session, move |session| {
@@ -136,6 +152,7 @@ impl CopilotPeer {
                 "turns": chat.map_or(0, |chat| chat.turns.len()),
                 "wasActive": chat.is_some_and(|chat| chat.active.is_some()),
                 "model": model,
+                "continues": continues,
                 "context": SessionContext::of(session),
             })
         });
@@ -192,6 +209,13 @@ impl CopilotPeer {
         }
         if answers {
             self.ask_pending_requests(&session).await?;
+        }
+        if setup::names_provider(&params)
+            && let Some(feed) = self.endpoint().feeds().of(&session.id)
+        {
+            let message =
+                "`provider` has no effect: Grove's agents call the model servers of their own configurations.";
+            feed.say(SessionWarning { warning_type: "provider".to_owned(), message: message.to_owned(), url: None });
         }
         Ok(OpenResult {
             session_id: session.id.to_string(),
@@ -320,72 +344,6 @@ impl CopilotPeer {
         self.carry_out(&session, ClientCommand::ChangeTitle(params.name)).await
     }
 
-    pub(super) async fn model(&self, params: SessionParams) -> Result<CurrentModel, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        let (model, effort) = (self.selected_model(&session).await?, self.look(&session, effort).await?);
-        Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
-    }
-
-    pub(super) async fn set_effort(&self, params: SetEffortParams) -> Result<SetEffortResult, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        self.change_effort(&session, &params.reasoning_effort).await?;
-        Ok(SetEffortResult { reasoning_effort: params.reasoning_effort })
-    }
-
-    /// Changes the agent's reasoning effort, if it has that setting.
-    async fn change_effort(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
-        let (agent, effort) = self.look(session, |session| (session.agent.clone(), effort(session))).await?;
-        let Some((setting, _)) = effort else {
-            return Err(CopilotError::Failed(format!("agent {agent} has no setting for the reasoning effort")));
-        };
-        let values = Extra::from_iter([(setting, wanted.into())]);
-        self.carry_out(session, ClientCommand::ChangeConfig { values, replace: false }).await
-    }
-
-    pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        self.change_model(&session, &params.model_id).await?;
-        if let Some(effort) = &params.reasoning_effort {
-            self.change_effort(&session, effort).await?;
-        }
-        let (model, effort) = (self.selected_model(&session).await?, self.look(&session, effort).await?);
-        let reasoning_effort = effort.and_then(|(_, chosen)| chosen);
-        let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort };
-        Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
-    }
-
-    /// Switches a session to another model of its agent. The agent stays.
-    async fn change_model(&self, session: &SessionRef, wanted: &str) -> Result<(), CopilotError> {
-        let (mine, now) = self.look(session, |session| (session.agent.clone(), session.model.clone())).await?;
-        let (agent, model) = self.agent_for(Some(wanted))?;
-        let before = self.selected_model(session).await?;
-        if agent != mine {
-            return Err(CopilotError::Failed(format!(
-                "session {} uses the agent {mine}: create another session for a model of {agent}",
-                session.id
-            )));
-        }
-        if let Some(model) = model.filter(|model| Some(model) != now.as_ref()) {
-            self.carry_out(session, ClientCommand::ChangeModel(model)).await?;
-            self.select_model(session, wanted).await
-        } else {
-            self.select_model(session, wanted).await?;
-            let new_model = self.selected_model(session).await?;
-            // Only its name has changed, of which the session knows nothing.
-            if new_model != before
-                && let Some(feed) = self.endpoint().feeds().of(&session.id)
-            {
-                feed.say(ModelChange { previous_model: Some(before), new_model, reasoning_effort: None });
-            }
-            Ok(())
-        }
-    }
-
-    pub(super) async fn mode(&self, params: SessionParams) -> Result<String, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        self.look(&session, project::mode).await
-    }
-
     /// Changes the folder of a session, if the client may work there.
     pub(super) async fn change_folder(
         &self,
@@ -401,31 +359,11 @@ impl CopilotPeer {
         Ok(pending.answer().await?)
     }
 
-    /// Sets the agent's mode. Without such a setting the session is interactive, and no other mode would have an effect.
-    pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, CopilotError> {
-        let session = self.find(&params.session_id).await?;
-        let (agent, now, has_settings) = self
-            .look(&session, |session| (session.agent.clone(), project::mode(session), session.config.is_some()))
-            .await?;
-        let applied =
-            || SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None };
-        if params.mode == now {
-            return Ok(applied());
-        }
-        if !has_settings {
-            return Err(CopilotError::Failed(format!("agent {agent} has no mode {:?}", params.mode)));
-        }
-        let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
-        self.carry_out(&session, ClientCommand::ChangeConfig { values, replace: false }).await?;
-        Ok(applied())
-    }
-
     pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, CopilotError> {
         let session = self.find(&params.session_id).await?;
         if let Some(model) = &params.model {
-            self.change_model(&session, model).await?;
-        }
-        if let Some(effort) = &params.reasoning_effort {
+            self.change_model(&session, model, params.reasoning_effort.as_deref()).await?;
+        } else if let Some(effort) = &params.reasoning_effort {
             self.change_effort(&session, effort).await?;
         }
         if let Some(folder) = &params.working_directory {

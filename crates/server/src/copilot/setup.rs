@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grove_checks::Check;
 use grove_core::{Scope, ScopeSet, SessionId};
-use grove_host::setup::{McpServer, McpTransport, SetupChange, SystemMessage, SystemMessageMode, ToolFilter};
+use grove_host::setup::{
+    McpRestriction, McpServer, McpTransport, SetupChange, SystemMessage, SystemMessageMode, ToolFilter,
+};
 use grove_wire::copilot::methods::OpenParams;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::custom_agents;
 use super::peer::{CopilotError, CopilotPeer, SessionRef};
 
 /// The name of configured MCP servers, in refusals and in the audit log.
@@ -36,6 +39,15 @@ struct ServerConfig {
 struct MessageConfig {
     mode: Option<String>,
     content: Option<String>,
+    #[serde(default)]
+    sections: BTreeMap<String, SectionConfig>,
+}
+
+/// A change of a section of Copilot's own system message.
+#[derive(Deserialize)]
+struct SectionConfig {
+    action: String,
+    content: Option<String>,
 }
 
 impl CopilotPeer {
@@ -58,6 +70,9 @@ impl CopilotPeer {
         let setup = SetupChange {
             mcp_servers: params.mcp_servers.as_ref().map(mcp_servers).transpose()?,
             system_message: params.system_message.as_ref().map(system_message).transpose()?.flatten(),
+            custom_agents: params.custom_agents.as_ref().map(custom_agents::defined).transpose()?,
+            selected_agent: params.agent.clone(),
+            skills: self.named_skills(params).await?,
             tool_filter: tool_filter(params)?,
             client_tools: params.tools.iter().flatten().map(|tool| tool.name.clone()).collect(),
             hooks: None,
@@ -76,6 +91,11 @@ fn failed(words: impl Into<String>) -> CopilotError {
     CopilotError::Failed(words.into())
 }
 
+/// Returns whether a program names a model server of its own.
+pub(super) fn names_provider(params: &OpenParams) -> bool {
+    is_set(&params.provider) || is_set(&params.providers)
+}
+
 fn is_set(value: &Option<Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -88,18 +108,6 @@ fn is_set(value: &Option<Value>) -> bool {
 /// Refuses options that no agent of Grove can honour.
 fn refuse_unserved(params: &OpenParams) -> Result<(), CopilotError> {
     let unserved = [
-        (
-            "customAgents",
-            &params.custom_agents,
-            "agents of Grove have no agents of their own: put the prompt into `systemMessage`",
-        ),
-        ("agent", &params.agent, "agents of Grove have no agents of their own: choose the agent by `model`"),
-        ("defaultAgent", &params.default_agent, "agents of Grove have no agents of their own: use `excludedTools`"),
-        (
-            "skillDirectories",
-            &params.skill_directories,
-            "agents find their skills themselves: put them where the agent looks",
-        ),
         (
             "pluginDirectories",
             &params.plugin_directories,
@@ -136,13 +144,9 @@ fn mcp_server(name: &str, config: &Value) -> Result<McpServer, CopilotError> {
     // The words of the error would repeat the value.
     let config =
         ServerConfig::deserialize(config).map_err(|_| wrong("its configuration has members of a wrong type"))?;
-    if config.tools.as_ref().is_some_and(|tools| tools[..] != ["*"]) {
-        return Err(wrong("agents get all tools of a server: set `tools` to [\"*\"], or leave it out"));
-    }
-    if config.cwd.is_some() {
-        return Err(wrong("agents start servers in the session's folder: leave out `workingDirectory`"));
-    }
-    let ServerConfig { command, args, env, url, headers, .. } = config;
+    let ServerConfig { command, args, env, cwd, url, headers, .. } = config;
+    let tools = config.tools.filter(|tools| !tools.iter().any(|tool| tool == "*"));
+    let restriction = McpRestriction { folder: cwd, tools: tools.map(BTreeSet::from_iter) };
     let transport = match (config.r#type.as_deref(), command, url) {
         (None | Some("local" | "stdio"), Some(command), _) => McpTransport::Stdio { command, args, env },
         (None | Some("local" | "stdio"), None, _) => return Err(wrong("it has no `command`")),
@@ -151,45 +155,92 @@ fn mcp_server(name: &str, config: &Value) -> Result<McpServer, CopilotError> {
         (Some("http" | "sse"), _, None) => return Err(wrong("it has no `url`")),
         (Some(_), ..) => return Err(wrong("its `type` is not one of local, stdio, http and sse")),
     };
-    Ok(McpServer { name: name.to_owned(), transport })
+    Ok(McpServer { name: name.to_owned(), transport, restriction })
 }
 
 fn system_message(named: &Value) -> Result<Option<SystemMessage>, CopilotError> {
     let wrong = |_| failed("`systemMessage` cannot be used: give it `mode` and `content`");
-    let MessageConfig { mode, content } = MessageConfig::deserialize(named).map_err(wrong)?;
-    let mode = match mode.as_deref() {
-        None | Some("append") => SystemMessageMode::Append,
-        Some("replace") => SystemMessageMode::Replace,
+    let MessageConfig { mode, content, sections } = MessageConfig::deserialize(named).map_err(wrong)?;
+    let (mode, contents) = match mode.as_deref() {
+        None | Some("append") => (SystemMessageMode::Append, vec![content]),
+        Some("replace") => (SystemMessageMode::Replace, vec![content]),
         Some("customize") => {
-            return Err(failed(
-                "the mode `customize` of `systemMessage` cannot be honoured: the sections are those of Copilot's own \
-                 system message, which agents do not show; use `append` or `replace`",
-            ));
+            let sections = sections.into_iter().map(|(name, section)| section_text(&name, section));
+            (SystemMessageMode::Append, sections.chain([Ok(content)]).collect::<Result<_, _>>()?)
         }
         Some(_) => return Err(failed("the mode of `systemMessage` is not one of append, replace and customize")),
     };
-    let content = content.filter(|content| !content.trim().is_empty());
-    Ok(content.map(|content| SystemMessage { mode, content }))
+    let contents: Vec<String> = contents.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect();
+    Ok((!contents.is_empty()).then(|| SystemMessage { mode, content: contents.join("\n\n") }))
+}
+
+/// The text of a section that goes behind the agent's own system message. The sections are those of Copilot's own
+/// message, which no agent of Grove shows: none has one to keep, and what is removed is not there.
+fn section_text(name: &str, section: SectionConfig) -> Result<Option<String>, CopilotError> {
+    match section.action.as_str() {
+        "append" | "prepend" | "replace" => Ok(section.content),
+        "remove" | "preserve" => Ok(None),
+        other => Err(failed(format!(
+            "the action {other:?} of the section {name} of `systemMessage` cannot be honoured: agents do not show their \
+             system messages; use append, prepend, replace or remove"
+        ))),
+    }
 }
 
 fn tool_filter(params: &OpenParams) -> Result<Option<ToolFilter>, CopilotError> {
-    if params.available_tools.is_none() && params.excluded_tools.is_none() {
+    let of_default = params.default_agent.as_ref().and_then(|agent| agent.excluded_tools.as_ref());
+    if params.available_tools.is_none() && params.excluded_tools.is_none() && of_default.is_none() {
         return Ok(None);
     }
-    let names = |list: &[String]| list.iter().map(|name| tool_name(name)).collect::<Result<BTreeSet<_>, _>>();
-    let available = params.available_tools.as_deref().map(names).transpose()?;
-    let excluded = params.excluded_tools.as_deref().map(names).transpose()?.unwrap_or_default();
-    Ok(Some(ToolFilter { available, excluded }))
+    let offered: BTreeSet<String> = params.tools.iter().flatten().map(|tool| tool.name.clone()).collect();
+    let has_servers = params.mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty());
+    let mut excluded = BTreeSet::new();
+    for named in params.excluded_tools.iter().chain(of_default).flatten() {
+        excluded.extend(tool_names(named, &offered, has_servers)?);
+    }
+    let filter = |available: Option<BTreeSet<String>>, excluded: BTreeSet<String>| {
+        let own_tools = available.is_some() || excluded.iter().any(|tool| !offered.contains(tool));
+        Ok(Some(ToolFilter { available, excluded, own_tools }))
+    };
+    let Some(list) = &params.available_tools else { return filter(None, excluded) };
+    let is_every = |named: &&String| matches!(named.as_str(), "*" | "builtin:*");
+    if !list.iter().any(|named| is_every(&named)) {
+        return filter(Some(all_names(list.iter(), &offered, has_servers)?), excluded);
+    }
+    // All of the agent's own. Of the others Grove leaves out those that are not named.
+    let has_all = list.iter().any(|named| named == "*");
+    if has_servers && !has_all && !list.iter().any(|named| named == "mcp:*") {
+        return Err(failed(
+            "`availableTools` with \"builtin:*\" and without \"mcp:*\" cannot be honoured: agents get the tools of \
+             `mcpServers`; leave out the servers, or name \"mcp:*\"",
+        ));
+    }
+    if !has_all {
+        let is_other = |named: &&String| !is_every(named) && *named != "mcp:*";
+        let named = all_names(list.iter().filter(is_other), &offered, has_servers)?;
+        excluded.extend(offered.difference(&named).cloned());
+    }
+    filter(None, excluded)
 }
 
-/// The name of a tool in a filter, without its source.
-fn tool_name(named: &str) -> Result<String, CopilotError> {
-    let name =
-        ["builtin:", "mcp:", "custom:"].into_iter().find_map(|source| named.strip_prefix(source)).unwrap_or(named);
-    if name == "*" {
-        return Err(failed(format!(
+fn all_names<'a>(
+    list: impl Iterator<Item = &'a String>,
+    offered: &BTreeSet<String>,
+    has_servers: bool,
+) -> Result<BTreeSet<String>, CopilotError> {
+    let names = list.map(|named| tool_names(named, offered, has_servers)).collect::<Result<Vec<_>, _>>()?;
+    Ok(names.into_iter().flatten().collect())
+}
+
+/// The names of tools that an entry of a filter stands for, without their source.
+fn tool_names(named: &str, offered: &BTreeSet<String>, has_servers: bool) -> Result<Vec<String>, CopilotError> {
+    let source = ["builtin:", "mcp:", "custom:"].into_iter().find(|source| named.starts_with(source));
+    match (source, &named[source.map_or(0, str::len)..]) {
+        (Some("custom:"), "*") => Ok(offered.iter().cloned().collect()),
+        (Some("mcp:"), "*") if !has_servers => Ok(Vec::new()),
+        (_, "*") => Err(failed(format!(
             "{named:?} in a list of tools cannot be honoured: agents do not tell which tools they have; name each tool"
-        )));
+        ))),
+        (_, name) => Ok(vec![name.to_owned()]),
     }
-    Ok(name.to_owned())
 }

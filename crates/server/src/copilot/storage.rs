@@ -167,7 +167,7 @@ impl CopilotPeer {
     }
 
     /// Says whether sessions of this endpoint are client-stored.
-    fn is_client_stored(&self) -> bool {
+    pub(super) fn is_client_stored(&self) -> bool {
         self.endpoint().state().storage_client.is_some()
     }
 

@@ -292,8 +292,7 @@ fn setup_change(params: SetupParams) -> Result<SetupChange, ErrorObject> {
         mcp_servers: mcp_servers.map(|servers| member("mcpServers", servers.into())).transpose()?,
         system_message: system_message.map(|message| member("systemMessage", message)).transpose()?,
         tool_filter: tool_filter.map(|filter| member("toolFilter", filter)).transpose()?,
-        client_tools: Vec::new(),
-        hooks: None,
+        ..SetupChange::default()
     })
 }
 

@@ -143,17 +143,18 @@ async fn what_a_program_configures_is_honoured_or_refused_with_a_reason() {
         json!({"mcpServers": {"search": server}})
     };
     let cases = [
-        (server(json!({})), "the agent scripted cannot use the MCP server search"),
-        (server(json!({"tools": ["one"]})), "agents get all tools of a server"),
-        (server(json!({"cwd": "/tmp"})), "leave out `workingDirectory`"),
         (server(json!({"type": "carrier-pigeon"})), "not one of local, stdio, http and sse"),
         (server(json!({"args": "hunter2"})), "members of a wrong type"),
-        (json!({"systemMessage": {"content": "be brief"}}), "cannot have a system message"),
-        (json!({"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "remove"}}}}), "customize"),
-        (json!({"excludedTools": ["bash"]}), "cannot exclude tools of its own"),
-        (json!({"availableTools": ["builtin:*"]}), "name each tool"),
-        (json!({"customAgents": [{"name": "a", "prompt": "p"}]}), "`customAgents` cannot be honoured"),
-        (json!({"skillDirectories": ["/skills"]}), "`skillDirectories` cannot be honoured"),
+        (
+            server(json!({"type": "http", "url": "http://x", "tools": ["one"]})),
+            "tools of the MCP server search cannot be",
+        ),
+        (json!({"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "transform"}}}}), "transform"),
+        (json!({"availableTools": ["mcp:*"], "mcpServers": {"s": {"command": "x"}}}), "name each tool"),
+        (json!({"customAgents": [{"prompt": "p"}]}), "`customAgents` cannot be used"),
+        (json!({"customAgents": [{"name": "a"}, {"name": "a"}]}), "\"a\" cannot name a custom agent"),
+        (json!({"agent": "a"}), "there is no custom agent \"a\""),
+        (json!({"pluginDirectories": ["/plugins"]}), "`pluginDirectories` cannot be honoured"),
         (json!({"enableFileHooks": true}), "`enableFileHooks` cannot be honoured"),
     ];
     for (id, (config, reason)) in cases.into_iter().enumerate() {

@@ -78,7 +78,7 @@ impl AgentSession for NotingAgent {
 fn setup() -> AgentSetup {
     let env = BTreeMap::from([("KEY".to_owned(), SECRET.to_owned())]);
     let transport = McpTransport::Stdio { command: "/bin/server".to_owned(), args: Vec::new(), env };
-    AgentSetup { mcp_servers: vec![McpServer { name: "search".to_owned(), transport }], ..AgentSetup::default() }
+    AgentSetup { mcp_servers: vec![McpServer::new("search", transport)], ..AgentSetup::default() }
 }
 
 fn wanted(setup: AgentSetup) -> CreateSession {
@@ -137,7 +137,7 @@ async fn a_setup_that_the_agent_cannot_honour_is_refused_before_there_is_a_sessi
     let agent = NotingAgent::default();
     let host = host_with(&agent).await;
     let transport = McpTransport::Http { url: "https://example.org".to_owned(), headers: BTreeMap::new() };
-    let mcp_servers = vec![McpServer { name: "far".to_owned(), transport }];
+    let mcp_servers = vec![McpServer::new("far", transport)];
     let refused = host.host.create_session(wanted(AgentSetup { mcp_servers, ..AgentSetup::default() })).await;
     let refused = refused.unwrap_err();
     assert!(matches!(refused, CreateError::Setup(_)), "{refused}");

@@ -287,7 +287,7 @@ fn a_denied_call_is_complete_and_says_so() {
     assert_eq!(scene.data("permission.completed")["result"], json!({ "kind": "denied-interactively-by-user" }));
     let complete = scene.data("tool.execution_complete");
     assert_eq!(complete["success"], false);
-    assert_eq!(complete["error"], json!({ "message": "The call was denied.", "code": "denied" }));
+    assert_eq!(complete["error"], json!({ "message": "Permission denied.", "code": "denied" }));
     assert_eq!(scene.data("tool.execution_start")["arguments"], json!({ "command": "ls" }));
     scene.must_read_as_told();
 }

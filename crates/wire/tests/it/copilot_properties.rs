@@ -276,6 +276,8 @@ fn the_random_runs_reach_every_event_that_state_alone_gives() {
         "session.shutdown",
         "session.context_changed",
         "session.mode_changed",
+        "subagent.selected",
+        "subagent.deselected",
         "elicitation.requested",
         "elicitation.completed",
         "command.queued",

@@ -54,6 +54,8 @@ struct ToolGreeting {
 pub struct RelayProgram {
     pub program: PathBuf,
     pub args: Vec<String>,
+    /// The arguments with which the same program filters an MCP server's tools.
+    pub filter_args: Vec<String>,
 }
 
 /// The beginning of the ids of calls that come over MCP.
@@ -69,7 +71,7 @@ fn address(folder: &Path) -> io::Result<SocketAddress> {
 }
 
 /// The next line, without its end; `None` at the end of the stream. A line that is too long is an error.
-async fn next_line(from: &mut (impl AsyncBufRead + Unpin), most: usize) -> io::Result<Option<String>> {
+pub(crate) async fn next_line(from: &mut (impl AsyncBufRead + Unpin), most: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     if from.take(limit).read_until(b'\n', &mut line).await? == 0 {

@@ -12,11 +12,12 @@ use tokio::sync::mpsc;
 use crate::acp::agent::AgentProfile;
 use crate::acp::pool::{FolderUse, ProcessPool};
 use crate::acp::program::AcpProgram;
+use crate::acp::quirks::{ProgramQuirks, ToolFilterWay};
 use crate::acp::random;
 use crate::acp::serve::ServiceScope;
 use crate::agent::*;
 use crate::catalog::HookSupport;
-use crate::setup::{AgentSetup, HookMode};
+use crate::setup::{AgentSetup, HookAbility, HookMode};
 use crate::sink::ChatSink;
 use crate::spills::SpillStore;
 
@@ -75,6 +76,11 @@ impl AcpChat {
         let paths = opening.working_directories.iter().map(|directory| local_path(directory));
         let directories = paths.collect::<Result<_, _>>().map_err(|error| AgentError::Start(error.to_string()))?;
         let folder = pool.folder_of(&opening.session, &opening.chat);
+        let filter_by_hooks = opening.setup.tool_filter.own_tools
+            && ProgramQuirks::of(&program).tool_filter == ToolFilterWay::None
+            && hook_support(&program).ability() == HookAbility::EveryCall;
+        // A call that the host cannot be asked about is not made.
+        let hooks = if filter_by_hooks { HookMode::Strict } else { opening.setup.hooks };
         Ok(Self {
             _folder_use: pool.use_folder(folder.clone()),
             folder,
@@ -86,7 +92,7 @@ impl AcpChat {
             reports: opening.reports.clone(),
             service_policy: ServicePolicy::Everything,
             spills: Arc::clone(&opening.spills),
-            hooks: opening.setup.hooks,
+            hooks,
             setup: Arc::clone(&opening.setup),
             client_tools: opening.client_tools.clone(),
         })

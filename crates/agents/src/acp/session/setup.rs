@@ -1,5 +1,6 @@
 //! The setup of a chat's session, as its agent's program takes it.
 
+use std::borrow::Cow;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::chat::{AcpChat, ServicePolicy};
 use super::open::ConversationError;
 use crate::acp::client_tools::{FOLDER_VARIABLE, SECRET_VARIABLE, ToolCalls};
+use crate::acp::mcp_filter;
 use crate::acp::quirks::{ProgramQuirks, StdioServers, SystemMessageWay, ToolFilterWay};
 use crate::setup::{CLIENT_TOOLS_SERVER, McpServer, McpTransport, SystemMessage, SystemMessageMode};
 
@@ -32,9 +34,11 @@ impl AcpChat {
             return Vec::new();
         }
         let of_session = &self.setup.mcp_servers;
+        let restricted = |server: McpServer| mcp_filter::restricted(server, &self.pool.options().relay);
         let is_configured_alone = |server: &&McpServer| !of_session.iter().any(|mine| mine.name == server.name);
         let configured = self.program.mcp_servers.iter().filter(is_configured_alone);
-        of_session.iter().chain(configured).cloned().chain(tools.map(|tools| self.tool_server(tools))).collect()
+        let servers = of_session.iter().chain(configured).cloned().map(restricted);
+        servers.chain(tools.map(|tools| self.tool_server(tools))).collect()
     }
 
     /// The MCP server of clients' tools.
@@ -49,7 +53,7 @@ impl AcpChat {
             args: relay.args.clone(),
             env: env.into(),
         };
-        McpServer { name: CLIENT_TOOLS_SERVER.to_owned(), transport }
+        McpServer::new(CLIENT_TOOLS_SERVER, transport)
     }
 
     /// The MCP servers for the request that opens the session.
@@ -109,13 +113,13 @@ impl AcpChat {
 
     /// The system message for the request that opens the session, if the agent takes it there.
     pub(super) fn requested_system_prompt(&self, able: &acp::AgentCapabilities) -> Option<acp::SystemPrompt> {
-        let SystemMessage { mode, content } = self.system_message()?;
+        let message = self.system_message()?;
         able.session_capabilities.system_prompt.as_ref()?;
-        let mode = match mode {
+        let mode = match message.mode {
             SystemMessageMode::Append => acp::SystemPromptMode::Append,
             SystemMessageMode::Replace => acp::SystemPromptMode::Override,
         };
-        Some(acp::SystemPrompt::new(vec![content.as_str().into()]).mode(mode))
+        Some(acp::SystemPrompt::new(vec![message.content.as_str().into()]).mode(mode))
     }
 
     /// The metadata of the request that opens the session.
@@ -151,9 +155,9 @@ impl AcpChat {
         (!is_requested).then(|| [OPENING, &message.content, CLOSING].concat())
     }
 
-    /// The system message, for a process that works on the session.
-    pub(super) fn system_message(&self) -> Option<&SystemMessage> {
-        self.setup.system_message.as_ref().filter(|_| self.service_policy == ServicePolicy::Everything)
+    /// The instructions for the model, for a process that works on the session.
+    pub(super) fn system_message(&self) -> Option<Cow<'_, SystemMessage>> {
+        self.setup.instructions().filter(|_| self.service_policy == ServicePolicy::Everything)
     }
 
     /// The values that must not be in the log of frames.
@@ -164,7 +168,7 @@ impl AcpChat {
 }
 
 fn requested_server(server: McpServer) -> acp::McpServer {
-    let McpServer { name, transport } = server;
+    let McpServer { name, transport, restriction: _ } = server;
     let http_headers = |headers: std::collections::BTreeMap<String, String>| {
         headers.into_iter().map(|(name, value)| acp::HttpHeader::new(name, value)).collect()
     };

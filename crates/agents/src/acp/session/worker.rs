@@ -254,7 +254,8 @@ impl SessionWorker {
     async fn system_message_before(&self, turn: &TurnSink) -> Option<String> {
         let able = self.alive.as_ref()?.process.capabilities();
         let text = self.chat.message_before_prompt(&able)?;
-        let content = self.chat.system_message().map(|message| message.content.as_str()).unwrap_or_default();
+        let message = self.chat.system_message();
+        let content = message.as_ref().map_or("", |message| message.content.as_str());
         let shown = &content[..content.floor_char_boundary(SHOWN_MESSAGE)];
         let rest = if shown.len() < content.len() { " …" } else { "" };
         let notice = format!("The session's system message goes to the agent before this prompt: {shown}{rest}");

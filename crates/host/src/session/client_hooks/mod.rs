@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 use futures_util::future::AbortHandle;
 use grove_agents::Report;
-use grove_agents::setup::HookMode;
+use grove_agents::setup::{HookMode, ToolFilter};
 use grove_core::*;
 
 use super::agents::REPORTS;
@@ -109,6 +109,13 @@ impl SessionTask {
     /// How the session's hooks count.
     async fn hook_mode(&mut self) -> HookMode {
         self.setup.get().await.map(|setup| setup.hooks).unwrap_or_default()
+    }
+
+    /// The tools that the agent is denied, because it cannot leave them out itself.
+    async fn denied_tools(&mut self) -> Option<ToolFilter> {
+        let setup = self.setup.get().await.ok()?;
+        let abilities = self.agents.agent().abilities();
+        abilities.denies_filtered(&setup.tool_filter).then(|| setup.tool_filter.clone())
     }
 
     /// The caller of the session's hooks; `None` if the host has ended.

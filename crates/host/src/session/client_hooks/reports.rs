@@ -17,6 +17,9 @@ use crate::session::{Outbox, SessionTask, ToSession};
 /// The party that denies what hooks ask for and the agent cannot do.
 const UNABLE: &str = "the agent cannot do what the hook asks for";
 
+/// The party that denies calls of tools that the session may not use.
+const TOOL_FILTER: &str = "the session's list of tools";
+
 /// An event of a report that hooks are asked about.
 enum HookedEvent {
     Call(HookedCall),
@@ -74,15 +77,21 @@ impl SessionTask {
 
     async fn hold(&mut self, reports: VecDeque<Report>, events: Vec<(usize, HookedEvent)>) {
         let (Some(caller), Some(first)) = (self.hook_caller(), reports.front()) else { return };
-        let mode = self.hook_mode().await;
+        let (mode, denied) = (self.hook_mode().await, self.denied_tools().await);
         let (chat, turn) = (first.chat.clone(), first.turn.clone());
         let ticket = self.hook_waits.next_ticket();
         let (inbox, at) = (self.inbox_sender.clone(), chat.clone());
         let asking = async move {
             let answers = events.into_iter().map(|(place, event)| {
-                let caller = &caller;
+                let (caller, denied) = (&caller, &denied);
                 async move {
                     let outcome = match event {
+                        HookedEvent::Call(call)
+                            if denied.as_ref().is_some_and(|tools| !tools.allows_call(&call.tool)) =>
+                        {
+                            let reason = format!("the session may not use the tool {}", call.tool);
+                            HookOutcome::Tool(ToolOutcome::denied(&reason, Answerer::rule(TOOL_FILTER)))
+                        }
                         HookedEvent::Call(call) => HookOutcome::Tool(caller.before_tool(call, mode).await),
                         HookedEvent::Result(call, result) => HookOutcome::Result(caller.after_tool(call, result).await),
                     };
@@ -108,7 +117,8 @@ impl SessionTask {
             AgentEvent::ToolCompleted { .. } => true,
             _ => false,
         };
-        if !report.events.iter().any(asks) || self.hook_mode().await.is_none() {
+        if !report.events.iter().any(asks) || (self.hook_mode().await.is_none() && self.denied_tools().await.is_none())
+        {
             return Vec::new();
         }
         let Some(turn) = report.turn.as_ref() else { return Vec::new() };

@@ -164,6 +164,8 @@ events! {
     "session.model_change" => ModelChange(ModelChange),
     "session.plan_changed" => PlanChanged(PlanChanged),
     "session.mode_changed" => ModeChanged(ModeChanged),
+    "subagent.selected" => AgentSelected(AgentSelected),
+    "subagent.deselected" => AgentDeselected(AgentDeselected),
     "session.context_changed" => ContextChanged(SessionContext),
     "session.permissions_changed" => PermissionsChanged(PermissionsChanged),
     "session.workspace_file_changed" => WorkspaceFileChanged(WorkspaceFileChanged),

@@ -26,6 +26,8 @@ records! {
         pub selected_model: Option<String>,
         pub context: Option<SessionContext>,
         pub session_was_active: Option<bool>,
+        /// True if the client wanted pending requests to stay pending, as they do anyway.
+        pub continue_pending_work: Option<bool>,
     }
 
     /// Nothing runs and nothing is queued, and everything is stored.
@@ -75,6 +77,19 @@ records! {
         pub previous_mode: String,
         pub new_mode: String,
     }
+
+    /// A custom agent was selected.
+    #[derive(Default, Eq)]
+    pub struct AgentSelected {
+        pub agent_name: String,
+        pub agent_display_name: String,
+        /// The tools that it may use alone: always `null`, which means all.
+        #[serde(default)]
+        pub tools: crate::copilot::methods::Nullable<Vec<String>>,
+    }
+
+    #[derive(Copy, Default, Eq)]
+    pub struct AgentDeselected {}
 
     #[derive(Default, Eq)]
     pub struct PlanChanged {

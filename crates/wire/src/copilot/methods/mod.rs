@@ -7,6 +7,7 @@ pub mod server;
 mod answers;
 mod commands;
 mod connection;
+mod custom_agents;
 mod elicitation;
 mod log;
 mod metadata;
@@ -15,11 +16,13 @@ mod queue;
 mod session_catalog;
 mod sessions;
 mod settings;
+mod skills;
 mod workspace;
 
 pub use answers::*;
 pub use commands::*;
 pub use connection::*;
+pub use custom_agents::*;
 pub use elicitation::*;
 pub use log::*;
 pub use metadata::*;
@@ -28,6 +31,7 @@ pub use queue::*;
 pub use session_catalog::*;
 pub use sessions::*;
 pub use settings::*;
+pub use skills::*;
 pub use workspace::*;
 
 use serde::de::DeserializeOwned;
@@ -75,6 +79,16 @@ names! {
         ModelSetEffort = "session.model.setReasoningEffort",
         ModeGet = "session.mode.get",
         ModeSet = "session.mode.set",
+        AgentList = "session.agent.list",
+        AgentGetCurrent = "session.agent.getCurrent",
+        AgentSelect = "session.agent.select",
+        AgentDeselect = "session.agent.deselect",
+        AgentReload = "session.agent.reload",
+        SkillsDiscover = "skills.discover",
+        SkillsList = "session.skills.list",
+        SkillsEnable = "session.skills.enable",
+        SkillsDisable = "session.skills.disable",
+        SkillsReload = "session.skills.reload",
         OptionsUpdate = "session.options.update",
         MetadataIsProcessing = "session.metadata.isProcessing",
         PlanRead = "session.plan.read",
@@ -233,7 +247,7 @@ mod tests {
 
     #[test]
     fn params_may_say_more_than_is_known() {
-        let more = r#"{"sessionId":"s","disabledSkills":[1],"provider":{"type":"x"},"tools":[{"name":"t","defer":2}]}"#;
+        let more = r#"{"sessionId":"s","capi":[1],"provider":{"type":"x"},"tools":[{"name":"t","defer":2}]}"#;
         let open: OpenParams = read(Method::SessionCreate, more).unwrap();
         assert_eq!((open.session_id.as_deref(), open.tools.map(|tools| tools.len())), (Some("s"), Some(1)));
         let absent = r#"{"sessionId":null,"model":null,"streaming":null}"#;

@@ -38,18 +38,30 @@ records! {
         pub available_tools: Option<Vec<String>>,
         pub excluded_tools: Option<Vec<String>>,
         pub custom_agents: Option<Value>,
-        pub agent: Option<Value>,
-        pub default_agent: Option<Value>,
-        pub skill_directories: Option<Value>,
+        /// The name of the custom agent to select.
+        pub agent: Option<String>,
+        pub default_agent: Option<DefaultAgent>,
+        /// The folders in which the program's skills are, each in a folder of its own.
+        pub skill_directories: Option<Vec<String>>,
+        pub disabled_skills: Option<Vec<String>>,
         pub plugin_directories: Option<Value>,
         pub instruction_directories: Option<Value>,
         pub enable_file_hooks: Option<Value>,
         pub disabled_mcp_servers: Option<Value>,
+        /// A model server, or several.
+        pub provider: Option<Value>,
+        pub providers: Option<Value>,
         pub reasoning_effort: Option<String>,
         /// Resuming: no `session.resume` event is sent.
         pub disable_resume: Option<bool>,
         /// Resuming: pending requests stay pending.
         pub continue_pending_work: Option<bool>,
+    }
+
+    /// The session's agent beside custom ones.
+    #[derive(Default, Eq)]
+    pub struct DefaultAgent {
+        pub excluded_tools: Option<Vec<String>>,
     }
 
     /// A tool that the client runs for the agent.

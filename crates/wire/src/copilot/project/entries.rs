@@ -53,6 +53,7 @@ struct InfoData {
     model: Option<String>,
     turns: Option<u64>,
     was_active: Option<bool>,
+    continues: Option<bool>,
     shutdown: Option<Object>,
 }
 
@@ -96,6 +97,7 @@ fn info_event(info: InfoData, at: String) -> EventData {
             selected_model: info.model,
             context: info.context,
             session_was_active: info.was_active,
+            continue_pending_work: info.continues,
         }
         .into(),
         "shutdown" => {

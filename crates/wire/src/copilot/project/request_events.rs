@@ -13,6 +13,9 @@ use crate::copilot::methods::server::UserInputParams;
 pub(in crate::copilot) const YES: &str = "Yes";
 pub(in crate::copilot) const NO: &str = "No";
 
+/// The kind of a request about a tool that a program offers.
+const CUSTOM_TOOL: &str = "custom-tool";
+
 /// A call's permission request.
 pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) -> PermissionRequest {
     let fields = RequestFields::of(call, request);
@@ -43,6 +46,12 @@ pub fn permission_request(call: &ToolCall, request: &core::PermissionRequest) ->
             PermissionRequest { intention: Some(fields.intention), path: Some(fields.path), ..base }
         }
         PermissionKind::Url => PermissionRequest { intention: Some(fields.intention), url: Some(fields.path), ..base },
+        PermissionKind::Mcp if call.client.is_some() => PermissionRequest {
+            kind: CUSTOM_TOOL.to_owned(),
+            tool_name: Some(call.name.clone()),
+            args: Some(arguments(call, call.input.as_deref())),
+            ..base
+        },
         PermissionKind::Mcp => PermissionRequest {
             server_name: Some(String::new()),
             tool_name: Some(call.name.clone()),

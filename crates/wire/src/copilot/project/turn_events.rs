@@ -260,7 +260,7 @@ fn tool_complete(call: &ToolCall, turn_id: String) -> ToolComplete {
         }
         ToolCallStatus::Cancelled(cancellation) => {
             let why = match cancellation.reason {
-                CancelReason::Denied => "The call was denied",
+                CancelReason::Denied => "Permission denied",
                 CancelReason::Skipped => "The call was passed over",
                 CancelReason::ResultDenied => "The call ran, and its result was withheld",
             };
