@@ -116,7 +116,7 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
-test-agents: ## Run eight real agents behind Grove, offline, and print what works; read what some of them store (needs python3, node and npm; at most 15 minutes)
+test-agents: ## Run nine real agents behind Grove, offline, and print what works; read what some of them store (needs python3, node and npm; at most 15 minutes)
 	timeout --kill-after=30 900 ./tools/test-agents
 
 test-checks: ## Prove that each security check is needed: without it, its test must fail (about 5 minutes)

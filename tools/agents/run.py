@@ -47,7 +47,7 @@ from stage import CannotCheck, CheckFailure, Place  # noqa: E402
 ORDER = ["stream", "approve", "deny", "output", "edit", "cancel", "killed-turn", "killed-request", "resume", "model-choice", "mode", "image", "fork",
          "compaction", "title", "usage", "setup"]
 # The slowest first, so that the run does not end with one of them alone.
-AGENT_ORDER = ["copilot", "vibe", "qwen", "gemini", "kimi", "claude", "opencode", "codex"]
+AGENT_ORDER = ["copilot", "vibe", "qwen", "gemini", "kimi-cli", "kimi", "claude", "opencode", "codex"]
 
 
 def names(folder, order):

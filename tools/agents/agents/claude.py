@@ -7,6 +7,9 @@ class Claude(Agent):
     program = "claude-agent-acp"
     node = 22
     models = ["default", "haiku"]
+    cannot = {
+        "setup": "it offers tools of MCP servers after a search, which the fake model does not make",
+    }
 
     def environment(self, place):
         return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": "x", "CLAUDE_CONFIG_DIR": str(place.root / "claude"),

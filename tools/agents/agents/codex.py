@@ -8,6 +8,9 @@ class Codex(Agent):
     locks_copies = True
     # The newest ones get no tools of the usual kind. The second is only asked once.
     models = ["gpt-5.5", "gpt-6-sol"]
+    cannot = {
+        "setup": "it offers tools of MCP servers after a search, which the fake model does not make",
+    }
 
     def environment(self, place):
         return {"CODEX_HOME": str(place.root / "codex"), "NO_BROWSER": "1", "INITIAL_AGENT_MODE": "workspace-write"}

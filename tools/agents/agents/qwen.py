@@ -8,7 +8,10 @@ class Qwen(Agent):
     arguments = ["--acp"]
     auth = "openai"
     node = 22
-    cannot = {"title": "it gives its sessions no titles"}
+    cannot = {
+        "setup": "it offers tools of MCP servers after a search, which the fake model does not make",
+        "title": "it gives its sessions no titles",
+    }
 
     def environment(self, place):
         return {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{place.url}/v1"}

@@ -8,6 +8,9 @@ class Vibe(Agent):
     python = (3, 12)
     # Its exact version of the list of certificate authorities is not in every mirror, and any version will do.
     any_version = ["certifi"]
+    cannot = {
+        "setup": "it offers tools of MCP servers after a search, which the fake model does not make",
+    }
 
     def environment(self, place):
         return {"VIBE_HOME": str(place.root / "vibe"), "FAKE_KEY": "x", "MISTRAL_API_KEY": "x"}

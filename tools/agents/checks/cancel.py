@@ -9,7 +9,8 @@ TEXT = "".join(f"n{number} " for number in range(1, 101))
 
 
 def run(stage):
-    stage.begin(answer("count slowly", [say(TEXT, 100, 100)]), answer("and now", [say("Here I am.")]))
+    # The later prompt first: some agents send a cancelled prompt again, in one message with the next.
+    stage.begin(answer("and now", [say("Here I am.")]), answer("count slowly", [say(TEXT, 100, 100)]))
     turn = stage.start_turn("please count slowly")
     stage.until_said("n3 ")
     began = time.monotonic()

@@ -13,7 +13,9 @@ def run(stage):
         raise CannotCheck("it offers no modes")
     choices = schema["mode"].get("enum", [])
     others = [choice for choice in choices if choice != values["mode"]]
-    wanted = stage.agent.mode or next(iter(others), None)
+    if not others:
+        raise CannotCheck(f"its only mode is {values['mode']!r}")
+    wanted = stage.agent.mode or others[0]
     if wanted not in others:
         raise CheckFailure(f"no mode {wanted!r} to switch to: {choices}, now {values['mode']}")
     stage.client.dispatch(stage.uri, "session/configChanged", config={"mode": wanted})

@@ -1,12 +1,20 @@
 """A client's tool, an MCP server of `grove.toml` and a system message reach the agent, as its model is told."""
 
+import json
+import re
+import time
+
 from grove import wait_for
 from model import answer, call, say
-from stage import calls, expect, said
+from stage import CannotCheck, calls, expect, said
 
 MESSAGE = "Always answer in rhymes."
 OF_CLIENT = "forty-two-of-the-client"
 OF_SERVER = "key-of-the-server"
+SEARCH = re.compile("tool_?search|search_tool", re.IGNORECASE)
+"""The tool with which a model finds those of MCP servers, in the agents that do not offer them at once."""
+PROMPTS = 6
+"""How often an agent is asked again until it has connected to its servers."""
 
 # The MCP server: one tool, which says one of its variables.
 SERVER = '''
@@ -41,6 +49,14 @@ def run(stage):
                      systemMessage={"mode": "append", "content": MESSAGE})
     stage.prompt("say hello")
     expect(stage.model.prompts(MESSAGE), "the system message did not reach the model")
+    # Some agents connect to the servers while the first prompts run already.
+    for _ in range(PROMPTS):
+        if fitting(stage, "grove", "add") and fitting(stage, "tables", "tell"):
+            break
+        if SEARCH.search(json.dumps(tools_in(stage))):
+            raise CannotCheck("its model has to search for the tools first, which the fake model does not")
+        time.sleep(2)
+        stage.prompt("say hello")
     add, tell = tool(stage, "grove", "add"), tool(stage, "tables", "tell")
     stage.model.script(answer("use both tools", [call(add, {"a": 40, "b": 2})], [call(tell, {})], [say("Both were used.")]))
     ended = take_part(stage, stage.start_turn("please use both tools"))
@@ -53,11 +69,23 @@ def run(stage):
 
 def tool(stage, server, name):
     """The name under which the model knows a tool of a server."""
-    body = stage.model.prompts("say hello")[-1]["body"]
-    offered = {name for name in names_in(body.get("tools", [])) if isinstance(name, str)}
-    fitting = [each for each in offered if each.endswith(name) and server in each]
-    expect(fitting, f"{name} of {server} is not among the tools of the model: {sorted(offered)}")
-    return fitting[0]
+    found = fitting(stage, server, name)
+    expect(found, f"{name} of {server} is not among the tools of the model: {sorted(offered(stage))}")
+    return found[0]
+
+
+def fitting(stage, server, name):
+    """The names that a tool of a server may have. Most agents put the server's name before the tool's."""
+    return [each for each in offered(stage) if each == name or each.endswith(name) and server in each]
+
+
+def offered(stage):
+    """The names of the tools in the newest prompt."""
+    return {name for name in names_in(tools_in(stage)) if isinstance(name, str)}
+
+
+def tools_in(stage):
+    return stage.model.prompts("say hello")[-1]["body"].get("tools", [])
 
 
 def names_in(value):
