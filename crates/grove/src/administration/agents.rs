@@ -32,12 +32,15 @@ pub(crate) const MAX_ID: usize = 200;
 /// The version of a program's file.
 type ProgramStamp = Option<(SystemTime, u64)>;
 
+/// A version that a program has told, and the file and the question that it is for.
+type KnownVersion = (VersionQuestion, ProgramStamp, Option<String>);
+
 pub(super) struct AgentAdministration {
     host: WeakHost,
     backends: Arc<Backends>,
     load: SettingsLoader,
     /// The versions that programs have told, by program. One entry for each agent.
-    versions: Mutex<HashMap<String, (VersionQuestion, ProgramStamp, Option<String>)>>,
+    versions: Mutex<HashMap<String, KnownVersion>>,
     /// The ways to log in that agents have told, by agent.
     logins: Mutex<BTreeMap<String, Vec<LoginMethod>>>,
     installation: InstallationSlot,
