@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn page(sources: &[SessionSource], pins: &[u64], params: wire::SessionsListParams) -> wire::SessionsListResult {
-        let pins = pins.iter().map(|pin| sample::provider().session(&pin.to_string()).unwrap()).collect();
+        let pins = pins.iter().map(|pin| sample::provider().session(pin.to_string()).unwrap()).collect();
         let labels = HashMap::from([(sample::provider(), Arc::from("Other tool"))]);
         let sessions = sources.iter().map(SessionSource::session).collect();
         Listing { sessions, pins: &pins, labels: &labels }.page(params).unwrap()

@@ -14,7 +14,7 @@ pub(crate) fn session(number: u64, title: &str, status: SessionStatus) -> Sessio
     let resource = format!("p:/{number}");
     let at = Timestamp(number);
     let identity = SessionIdentity {
-        id: provider.session(&number.to_string()).unwrap(),
+        id: provider.session(number.to_string()).unwrap(),
         resource: resource.as_str().into(),
         provider_id: provider,
         created_at: at,

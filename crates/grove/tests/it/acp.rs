@@ -129,7 +129,7 @@ impl Drop for Stage {
         drop(self.host.take());
         let pool = ProcessPool::new(ProcessPoolOptions {
             folder: self.place.data().join("agents"),
-            shim: ShimProgram { program: PathBuf::new(), args: Vec::new(), filter_args: Vec::new() },
+            shim: ShimProgram { program: PathBuf::new(), args: Vec::new() },
             shim_limits: ShimLimits { grace: GRACE, ..ShimLimits::default() },
             processes: 1,
             idle: GRACE,
@@ -139,7 +139,7 @@ impl Drop for Stage {
             capture: None,
             private: Vec::new(),
             documents: Arc::new(NoDocuments),
-            relay: RelayProgram { program: PathBuf::new(), args: Vec::new() },
+            relay: RelayProgram { program: PathBuf::new(), args: Vec::new(), filter_args: Vec::new() },
         });
         // A test's own runtime cannot be blocked.
         let sweeping = std::thread::spawn(move || {

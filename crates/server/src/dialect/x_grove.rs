@@ -87,7 +87,7 @@ pub(crate) struct PendingTreeCall {
 enum TreeCall {
     Tree { place: ChatAddress, asked: PendingTreeRequest, then: TreeCallFollowUp },
     Migrate(PendingMigration),
-    Setup(SessionUri, SetupChange),
+    Setup(SessionUri, Box<SetupChange>),
     Rename(PendingCommand),
     Permissions(PendingPermissionsRequest),
     SetWorkingDirectory(PendingCommand, String),
@@ -145,7 +145,7 @@ pub(crate) async fn begin(
             Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Migrate(migrating), shape }))
         }
         ExtensionRequest::Setup(change) => {
-            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Setup(place.0, change), shape }))
+            Ok(PendingCall::Tree(PendingTreeCall { id, what: TreeCall::Setup(place.0, Box::new(change)), shape }))
         }
         ExtensionRequest::Rename(title) => {
             let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refused(&error))?;
@@ -331,7 +331,7 @@ impl PendingTreeCall {
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
             TreeCall::Setup(session, change) => {
-                host.change_setup(&session, change).await.map(|()| encode(&id, &SetupResult {}))
+                host.change_setup(&session, *change).await.map(|()| encode(&id, &SetupResult {}))
             }
             TreeCall::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
             TreeCall::SetWorkingDirectory(pending, directory) => {
