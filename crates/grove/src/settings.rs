@@ -164,7 +164,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Setting<LimitsConfig>,
     /// The export of spans to an OpenTelemetry collector.
     pub(crate) telemetry: Setting<TelemetryConfig>,
-    /// Whom to tell when an agent needs a person.
+    /// The addresses to tell when an agent needs a person.
     pub(crate) notify: Setting<NotifySettings>,
     /// Model names of the Copilot SDK's programs.
     pub(crate) copilot: Setting<CopilotConfig>,

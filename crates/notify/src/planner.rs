@@ -57,7 +57,7 @@ pub enum Step {
     Close(TargetId, SessionId, NoticeKind),
 }
 
-/// What the host knows of the session when a notice is due.
+/// The state of the session when a notice is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attendance {
     /// A person has the session open.

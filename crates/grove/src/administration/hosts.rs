@@ -29,7 +29,7 @@ pub(crate) const MAX_ADDRESS: usize = 2 << 10;
 
 pub(super) struct HostListAdministration {
     host: WeakHost,
-    /// What each host answered when it was checked, by name and address. Removed hosts are forgotten.
+    /// The answer of each host to its last check, by name and address. Removed hosts are forgotten.
     probes: Mutex<HashMap<(String, String), Result<HostProbe, String>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who is told what, and when, on a whole host.
+//! The notices of a whole host, with their receivers and times.
 
 use std::time::Duration;
 

@@ -43,7 +43,7 @@ pub struct HistoryImportParams {
 pub struct HistoryImportResult {
     /// The URI of the new session.
     pub session: String,
-    /// What is missing in it, in words.
+    /// The missing parts, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -47,14 +47,14 @@ export function rangesOf(element: HTMLElement, query: string): Range[] {
 export const undrawn = new WeakMap<Element, () => string>();
 export const UNDRAWN = 'data-undrawn';
 
-/** A place of a text: where it is drawn, or the how many-th it is in an element whose blocks are not drawn. */
-export type Place = Range | { element: Element; nth: number };
+/** A match of the searched text: its range, or its number in an element whose blocks are not drawn. */
+export type TextMatch = Range | { element: Element; nth: number };
 
 /** The places of a text in a turn in their order. */
-export function placesIn(turn: HTMLElement, query: string): Place[] {
+export function placesIn(turn: HTMLElement, query: string): TextMatch[] {
   const wanted = query.trim().toLowerCase();
   const ranges = rangesOf(turn, query);
-  const places: Place[] = [];
+  const places: TextMatch[] = [];
   for (const element of turn.querySelectorAll(`[${UNDRAWN}]`)) {
     while (ranges.length > 0 && isBefore(ranges[0]!, element)) places.push(ranges.shift()!);
     const text = textOf(undrawn.get(element)?.() ?? '').toLowerCase();

@@ -11,7 +11,7 @@ pub struct AgentsResult {
     pub catalog_date: String,
 }
 
-/// Whether an agent can be used.
+/// The usability of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentAvailability {
