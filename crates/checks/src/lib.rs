@@ -224,7 +224,7 @@ checks! {
     /// A client reads no endless list.
     ListPages = "list-pages", CLIENT, "a_list_that_never_ends_is_given_up";
     /// The page survives an address that cannot be decoded.
-    PageAddress = "page-address", PAGE, "an address that cannot be read leads to the list";
+    PageAddress = "page-address", PAGE, "an address that cannot be read leads home";
     /// The page shows control characters of agents as escapes.
     PageText = "page-text", PAGE, "is shown with escapes, and other text as it is";
     /// The page shows HTML of agents as text.

@@ -17,6 +17,8 @@ export const SETTLING_MS = 500;
 export class Cards {
   /** The card that takes keys. */
   current = $state.raw<Card | undefined>();
+  /** Where cards of several sessions are shown, keys answer only the card that has the focus. */
+  needsFocus = $state(false);
   #waiting: Card[] = [];
   #notices: Notices;
   #settled = false;
@@ -44,17 +46,22 @@ export class Cards {
 
   /** Handles a key of the page. */
   press = (event: KeyboardEvent): void => {
-    if (!this.current || !this.#settled || event.defaultPrevented || !isForCards(event)) return;
-    const { element } = this.current;
+    const card = this.needsFocus ? this.#focused() : this.current;
+    if (!card || !this.#settled || event.defaultPrevented || !isForCards(event)) return;
+    const { element } = card;
     if (element && !isInView(element)) {
       // Nobody answers what cannot be read: the key shows the card.
       if (!/^[a-z0-9]$/i.test(event.key)) return;
       element.scrollIntoView({ block: 'nearest' });
       element.focus();
-    } else if (!this.current.press(event)) return;
+    } else if (!card.press(event)) return;
     event.preventDefault();
     event.stopPropagation();
   };
+
+  #focused(): Card | undefined {
+    return this.#waiting.find(({ element }) => element?.contains(document.activeElement));
+  }
 
   #next(): void {
     const first = this.#waiting[0];

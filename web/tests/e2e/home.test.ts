@@ -225,7 +225,7 @@ describe('the list of all sessions', () => {
     // A session of another host asks, and is answered from here.
     const steps = [{ tool: { name: 'shell', input: 'ls far', output: '', permission: 'shell' } }, { say: 'Listed.' }];
     await prompt(remote[0]!, script(steps));
-    await page.getByRole('button', { name: /^Home/ }).click();
+    await page.getByRole('button', { name: /Home/ }).click();
     const card = page.getByRole('article', { name: 'Work on lab' });
     await card.getByText('ls far').waitFor();
     await card.getByRole('button', { name: /allow/i }).first().click();
@@ -309,7 +309,7 @@ describe('the list of all sessions', () => {
     const title = '<img src=x onerror="window.hurt=1">\u202e evil \u0007';
     await newSession(page);
     await prompt(page, script([{ title }, { tool: { name: '<b>x</b>', permission: 'shell' } }, { say: 'x' }]));
-    await page.getByRole('button', { name: /^Home/ }).click();
+    await page.getByRole('button', { name: /Home/ }).click();
     await page.getByRole('article').getByText('<img src=x').waitFor();
     const texts = await page.locator('[data-row], article').allInnerTexts();
     expect(texts.join('')).not.toContain('\u202e');

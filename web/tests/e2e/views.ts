@@ -14,6 +14,8 @@ export const SIZES = {
 
 export type Size = keyof typeof SIZES;
 
+const SECTIONS = ['general', 'agents', 'hosts', 'devices', 'rules', 'notifications'] as const;
+
 /** The sessions that the views show. */
 export interface Stage {
   host: Host;
@@ -51,6 +53,20 @@ const finished = [
   { say: 'I read the module first.\n\n' },
   { tool: { name: 'read', input: 'src/sequencer/replay.rs', output: 'pub struct Replay { … }' } },
   { tool: { name: 'read', input: 'src/sequencer/mod.rs', output: 'mod replay;' } },
+  {
+    tool: {
+      name: 'edit',
+      input: 'src/sequencer/replay.rs',
+      output: 'Changed',
+      edits: [
+        {
+          path: '/project/src/sequencer/replay.rs',
+          before: 'while self.bytes > self.max_bytes {\n    self.events.pop();\n}\n',
+          after: 'while self.bytes > self.max_bytes {\n    self.events.pop_front();\n}\n',
+        },
+      ],
+    },
+  },
   { tool: { name: 'shell', input: 'cargo test replay', output: '\u001b[32mok\u001b[0m 3 tests', permission: 'shell' } },
   { say: answer },
   { usage: { inputTokens: 5200, outputTokens: 430, context: { used: 5630, size: 200000 } } },
@@ -105,4 +121,42 @@ export const VIEWS: View[] = [
       await page.getByText('Run this command?').first().waitFor();
     },
   },
+  {
+    name: 'tree',
+    open: async (page, { finished }) => {
+      await at(session(finished, '?panel=tree'))(page);
+      await page.getByRole('treeitem').first().waitFor();
+    },
+  },
+  {
+    name: 'changes',
+    open: async (page, { finished }) => {
+      await at(session(finished, '?panel=changes'))(page);
+      await page.getByText('replay.rs').last().waitFor();
+    },
+  },
+  {
+    name: 'palette',
+    open: async (page) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  {
+    name: 'keys',
+    open: async (page) => {
+      await page.locator('#main').focus();
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  ...SECTIONS.map((section) => ({
+    name: `settings-${section}`,
+    open: async (page: Page) => {
+      await at(`#/settings/${section}`)(page);
+      await page.getByRole('heading', { level: 2 }).first().waitFor();
+      // The parts of a section come from the host.
+      await page.waitForTimeout(300);
+    },
+  })),
 ];

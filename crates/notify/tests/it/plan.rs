@@ -95,7 +95,7 @@ async fn a_failed_turn_is_told_and_a_stopped_one_is_not() {
     let mut client = host.client(TOKEN, "maker").await;
     let chat = client.ready_session(URI).await;
     client.script(&chat, "stopped", json!([{"hang": true}])).await;
-    client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "stopped"})).await;
+    client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "stopped", "duration": 1})).await;
     client.turn_end(&chat, "stopped").await;
     seconds(60).await;
     assert_eq!(host.hooked(), []);

@@ -7,6 +7,7 @@ export const shellText = texts({
     skip: 'Skip to the session',
     newSession: 'New session',
     home: 'Home',
+    notLoaded: (reason: string) => `This part of the page could not be loaded: ${reason}`,
     inbox: (count: number) => (count === 1 ? 'Home, 1 request waits for you' : `Home, ${count} requests wait for you`),
     settings: 'Settings',
     collapse: 'Hide the list',
@@ -57,6 +58,7 @@ export const shellText = texts({
     skip: 'Zur Sitzung springen',
     newSession: 'Neue Sitzung',
     home: 'Start',
+    notLoaded: (reason: string) => `Dieser Teil der Seite konnte nicht geladen werden: ${reason}`,
     inbox: (count: number) =>
       count === 1 ? 'Start, 1 Anfrage wartet auf dich' : `Start, ${count} Anfragen warten auf dich`,
     settings: 'Einstellungen',

@@ -166,8 +166,8 @@ async fn an_agent_cannot_approve_its_own_requests() {
     };
     let attempts = audited("agent-attempt");
     assert!(attempts.iter().all(|attempt| attempt["outcome"] == "refused"), "{attempts:#?}");
-    // Each approval of the helpers and of the terminal, the rule, and the answer in the list.
-    assert_eq!(attempts.len(), 7, "{attempts:#?}");
+    // Each approval of the helpers and of the terminal, the two rules, the answer in the list, and the installation.
+    assert_eq!(attempts.len(), 9, "{attempts:#?}");
     let approvals = audited("approve");
     assert_eq!(approvals.last().unwrap()["outcome"], "done", "{approvals:#?}");
     assert_eq!(approvals.last().unwrap()["detail"], "rm x", "{approvals:#?}");

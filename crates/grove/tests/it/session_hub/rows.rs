@@ -32,7 +32,10 @@ async fn a_filter_is_applied_before_the_pages() {
     assert_eq!(ids(&mut page, by(json!({"text": "garden", "archived": false}))).await, [plum.clone(), apple.clone()]);
     assert_eq!(ids(&mut page, by(json!({"archived": true}))).await, std::slice::from_ref(&pear));
     assert_eq!(ids(&mut page, by(json!({"states": ["error"]}))).await, std::slice::from_ref(&plum));
-    assert_eq!(ids(&mut page, by(json!({"states": ["error", "completed"], "text": "apple"}))).await, std::slice::from_ref(&apple));
+    assert_eq!(
+        ids(&mut page, by(json!({"states": ["error", "completed"], "text": "apple"}))).await,
+        std::slice::from_ref(&apple)
+    );
     assert!(ids(&mut page, by(json!({"providers": ["history-claude"]}))).await.is_empty());
     assert!(ids(&mut page, by(json!({"text": "cherry"}))).await.is_empty());
     let first = page.get("list", json!({"filter": {"text": "garden"}, "limit": 2})).await;
