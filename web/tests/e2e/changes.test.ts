@@ -113,7 +113,10 @@ describe('changed files', () => {
     expect(await panel(page).innerText()).toContain('\\u202e');
     expect(await panel(page).locator('img, script').count()).toBe(0);
     expect(await page.title()).not.toBe('1');
-    await conversation(page).getByText('edit', { exact: true }).first().waitFor();
+    await conversation(page)
+      .getByText(/^edit$/i)
+      .first()
+      .waitFor();
   });
 
   it('of long files are drawn a part at a time', async () => {

@@ -209,10 +209,10 @@ describe('a long session', () => {
     await expect.poll(marks).toEqual([1, 1]);
     await search.getByRole('button', { name: 'Search earlier turns' }).click();
     await search.getByText('1 of 3').waitFor();
-    await page.getByRole('searchbox').press('Enter');
+    await search.getByRole('searchbox').press('Enter');
     await search.getByText('2 of 3').waitFor();
     await conversation(page).getByText('Question 67?').waitFor();
-    await page.getByRole('searchbox').press('Shift+Enter');
+    await search.getByRole('searchbox').press('Shift+Enter');
     await search.getByText('1 of 3').waitFor();
     await page.keyboard.press('Escape');
     await search.waitFor({ state: 'detached' });

@@ -355,6 +355,9 @@ describe('the keyboard', () => {
     await page.getByRole('dialog').getByText('Go to a session, command, agent or setting').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    // The browser gives the focus back a moment after the dialog is closed.
+    await page.waitForFunction(() => !document.querySelector('dialog[open]') && document.hasFocus());
+    await page.waitForTimeout(100);
     await page.keyboard.press('g');
     await page.keyboard.press('h');
     await page.getByRole('textbox', { name: 'First prompt' }).waitFor();

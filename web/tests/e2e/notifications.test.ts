@@ -153,8 +153,14 @@ describe('a device', () => {
     const port = portOf(host);
     await host.kill();
     host = await startHost(data.path, port, [], config);
-    await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText('The test is on its way.').waitFor({ timeout: 30_000 });
+    // The page has to reach the host again first.
+    await vi.waitFor(
+      async () => {
+        await page.getByRole('button', { name: 'Send a test' }).click();
+        await page.getByText('The test is on its way.').waitFor({ timeout: 2_000 });
+      },
+      { timeout: 30_000 },
+    );
     const [message] = await service.until(PUSH, 1);
     expect(subscription.read(message!)).toMatchObject({ type: 'test' });
     service.answers.push(410);
@@ -199,7 +205,8 @@ describe('the card that asks', () => {
     const card = page.getByText('Tell me when an agent needs me?');
     await newSession(page);
     expect(await card.count()).toBe(0);
-    await prompt(page, script([{ say: 'done' }]));
+    // The list is drawn once for each frame: a turn that is shorter is never seen running.
+    await prompt(page, script([{ sleepMs: 300 }, { say: 'done' }]));
     await card.waitFor();
     await page.getByRole('button', { name: 'No, thanks' }).click();
     await card.waitFor({ state: 'detached' });

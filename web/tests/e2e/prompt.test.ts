@@ -529,7 +529,7 @@ describe('a turn', () => {
     await conversation(page).getByRole('article').hover();
     await page.getByRole('button', { name: 'Copy the answer' }).click();
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('An answer.');
-    await page.getByRole('button', { name: 'Copy the message' }).click();
+    await page.getByRole('button', { name: 'Copy the prompt' }).click();
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain('script:');
     expectQuiet();
   });

@@ -65,7 +65,7 @@ async function open(section: string, address = host.link, options = {}): Promise
 
 async function show(page: Page, section: string): Promise<void> {
   await page.evaluate((name) => (location.hash = `#/settings/${name}`), section);
-  await page.locator('.settings h3').waitFor();
+  await page.locator('.settings h2.section').waitFor();
 }
 
 /** Checks that no window had errors, except the expected ones. */
