@@ -143,7 +143,7 @@ describe('a turn', () => {
     const action = (name: string) =>
       createRawSnippet<[Turn]>((given) => ({ render: () => `<button>${name} ${given().id}</button>` }));
     const shown = showTurn(turn({}), { messageActions: action('Edit'), turnActions: action('Retry') });
-    expect([...shown.querySelectorAll('.message .actions button:not([aria-label])')].map(words)).toEqual(['Edit t']);
+    expect([...shown.querySelectorAll('.message-actions button:not([aria-label])')].map(words)).toEqual(['Edit t']);
     expect([...shown.querySelectorAll('.state .actions button:not([aria-label])')].map(words)).toEqual(['Retry t']);
   });
 
