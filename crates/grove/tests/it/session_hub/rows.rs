@@ -1,5 +1,7 @@
 //! The list: filters, order and pins.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{Page, Protocol, local, row};
@@ -9,6 +11,13 @@ async fn ids(page: &mut Page, params: Value) -> Vec<String> {
     let listed = page.get("list", params).await;
     let rows = listed["sessions"].as_array().unwrap();
     rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Waits until the list has so many rows: its host is read when the first client uses it.
+async fn until_listed(page: &mut Page, count: usize) {
+    while page.listed().await.len() < count {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]
@@ -23,6 +32,7 @@ async fn a_filter_is_applied_before_the_pages() {
     maker.run_script("scripted:/plum", "u", json!([{"fail": "no"}])).await;
     let mut page = Page::open(&host, "page", Protocol::Ahp).await;
     page.get("subscribe", json!({})).await;
+    until_listed(&mut page, 3).await;
     page.get("archive", json!({"session": local("scripted:/pear")})).await;
     page.told("changed", row(&local("scripted:/pear"), |row| row["isArchived"] == true)).await;
     let [apple, pear, plum] = ["apple", "pear", "plum"].map(|name| local(&format!("scripted:/{name}")));
@@ -58,6 +68,7 @@ async fn pinned_sessions_come_first_for_everybody_and_stay_so() {
     }
     let oldest = local("scripted:/0");
     let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    until_listed(&mut page, 4).await;
     let mut other = Page::open(&host, "other", Protocol::V1).await;
     other.get("subscribe", json!({})).await;
     assert_ne!(page.listed().await[0], oldest);
