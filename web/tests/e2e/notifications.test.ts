@@ -153,14 +153,10 @@ describe('a device', () => {
     const port = portOf(host);
     await host.kill();
     host = await startHost(data.path, port, [], config);
-    // The page has to reach the host again first.
-    await vi.waitFor(
-      async () => {
-        await page.getByRole('button', { name: 'Send a test' }).click();
-        await page.getByText('The test is on its way.').waitFor({ timeout: 2_000 });
-      },
-      { timeout: 30_000 },
-    );
+    // The page reaches the host again first: a request before that waits for an answer that does not come (known-issues.md).
+    await page.waitForTimeout(6_000);
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('The test is on its way.').waitFor({ timeout: 30_000 });
     const [message] = await service.until(PUSH, 1);
     expect(subscription.read(message!)).toMatchObject({ type: 'test' });
     service.answers.push(410);
