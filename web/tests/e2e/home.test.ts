@@ -286,7 +286,7 @@ describe('the list of all sessions', () => {
     await bar.getByText('3 selected').waitFor();
     await bar.getByRole('button', { name: 'Archive' }).click();
     await titled(page, 'Third').waitFor({ state: 'detached' });
-    expect(await rows(page).count()).toBe(1);
+    await expect.poll(() => rows(page).count()).toBe(1);
     await page.getByRole('button', { name: 'Archived' }).click();
     await titled(page, 'Third').waitFor();
     expect(await rows(page).count()).toBe(3);
